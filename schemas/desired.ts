@@ -21,9 +21,30 @@ const waiting = {
   },
 } as const;
 
-export const changeQuerySchema = exact({}, { dryRun: flag("Answer with the plan and change nothing."), ...waiting });
+const changing = { dryRun: flag("Answer with the plan and change nothing."), ...waiting } as const;
+
+export const changeQuerySchema = exact({}, changing);
 
 export type ChangeQuery = FromSchema<typeof changeQuerySchema>;
+
+export const putQuerySchema = exact(
+  {},
+  {
+    ...changing,
+    apply: flag(
+      "The body is a gateway.yaml (`application/yaml`): it becomes the applied file, and is merged as a save of the watched file is.",
+    ),
+    revision: {
+      ...text("a commit, tag or other name: letters, digits and _ . / : + @ -"),
+      minLength: 1,
+      maxLength: 200,
+      pattern: "^[A-Za-z0-9_][A-Za-z0-9_./:+@-]*$",
+      examples: ["3f2a9c1"],
+    },
+  },
+);
+
+export type PutQuery = FromSchema<typeof putQuerySchema>;
 
 export const reconcileQuerySchema = exact(
   {},
@@ -65,13 +86,27 @@ const difference = exact(
   { desired: {}, file: {}, at: { type: ["string", "null"], description: "ISO 8601." } },
 );
 
+const nullable = (description: string) => ({ type: ["string", "null"], description }) as const;
+
+export const appliedSchema = {
+  title: "AppliedFile",
+  description: "The file that was applied last: gateway.yaml, or a text that a call gave.",
+  ...exact({
+    sha256: nullable("Of its bytes, hex; null where an older version applied it."),
+    revision: nullable("As the call named it."),
+    by: { ...text("Who applied it."), examples: ["file:ed5a9c4a35cb", "http:PUT /api/desired"] },
+    at: nullable("ISO 8601."),
+  }),
+} as const;
+
 export const desiredSchema = {
   title: "Desired",
   ...exact(
     {
       generation: integer("Moves with each change of the document."),
       document: documentBodySchema,
-      differsFromFile: list(difference, "What differs from the file, and who set it."),
+      applied: { anyOf: [appliedSchema, { type: "null" }] },
+      differsFromFile: list(difference, "What differs from the applied file, and who set it."),
       removals: list(removalSchema),
     },
     outcome,

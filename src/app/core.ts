@@ -17,6 +17,7 @@ import type { StateLock } from "../state/lock.ts";
 import { createStateFolder, type StateFolder } from "../state/state-folder.ts";
 import { createJournal } from "../status/journal.ts";
 import { type Base, createBase } from "./events.ts";
+import { recordHistory } from "./history.ts";
 import { createMachine, createStorage, type Machine } from "./machine.ts";
 import { recordEvents } from "./record.ts";
 import { createRpc } from "./rpc.ts";
@@ -68,6 +69,7 @@ export async function createCore(
   events.on("modelInUse", lastUsed.note);
   events.on("modelIdle", lastUsed.note);
   recordEvents({ ...parts, journal });
+  recordHistory(parts);
   /** Retries what has failed; `cacheGone`: a model cache that is missing is gone for good. */
   const retry = (cacheGone: boolean): void => {
     if (cacheGone) machine.presence.believe();

@@ -1,5 +1,6 @@
 // What outlives the process: the document, the inventory, and when models were used. Also for a look from outside.
 import { openInventory } from "../cache/inventory/inventory.ts";
+import { openHistory } from "../desired/history/book.ts";
 import { openDesiredStore } from "../desired/store.ts";
 import { openLastUsed } from "../state/last-used.ts";
 import { openGatewayId, type StateFiles } from "../state/state-folder.ts";
@@ -11,10 +12,13 @@ export type State = Awaited<ReturnType<typeof openState>>;
 export async function openState({ settings, warn, events }: Base, files: StateFiles) {
   const { stateDir, presetAllow } = settings;
   const common = { stateDir, now: Date.now, warn, files };
-  const store = await openDesiredStore({ ...common, presetAllow });
+  const history = await openHistory(common);
+  const store = await openDesiredStore({ ...common, presetAllow, firstGeneration: history.nextGeneration() });
+  history.follow(store);
   store.onChange(({ generation }) => events.emit("documentChanged", generation));
   return {
     store,
+    history,
     inventory: await openInventory(stateDir, warn, files),
     lastUsed: await openLastUsed(common),
     /** Tells it from other gateways that share its model cache. */

@@ -6,7 +6,7 @@ import { sharedVariables } from "../settings/shared.ts";
 import { wrapped } from "./text.ts";
 
 interface Command {
-  /** The last may be left out where it stands in brackets. */
+  /** The last may be left out where it stands in brackets, and repeated where it has `…`. */
   readonly operands: string;
   /** Flags that its use shows. */
   readonly shown?: string;
@@ -37,6 +37,30 @@ const commands: Readonly<Record<string, Command>> = {
     flags: [...gateway, "json"],
     help: "show what is true: exit 0 ready, 2 not ready, 1 as for plan",
     run: async (line) => (await import("./status.ts")).statusCommand(line),
+  },
+  history: {
+    operands: "[N]",
+    flags: [...gateway, "json"],
+    help: "list the last 100 generations of the document with their authors and outcomes, and what drifted; with N what that one changed",
+    run: async (line) => (await import("./history.ts")).historyCommand(line),
+  },
+  rollback: {
+    operands: "N",
+    flags: [...gateway, "json", "force"],
+    help: "make a new generation with the document of generation N, and wait until it is in force: exit 0 done, 1 error",
+    run: async (line) => (await import("./history.ts")).rollbackCommand(line),
+  },
+  export: {
+    operands: "",
+    flags: [...gateway, "config", "preset-allow", "json"],
+    help: "print the document, with the changes of all calls, as YAML; without a gateway as the next start would find it",
+    run: async (line) => (await import("./document.ts")).exportCommand(line),
+  },
+  reset: {
+    operands: "[FIELD…]",
+    flags: [...gateway, "json", "force"],
+    help: "take out what calls have set, all or these fields, so that the applied file is the document again: exit 0 done, 1 error",
+    run: async (line) => (await import("./document.ts")).resetCommand(line),
   },
   models: {
     operands: "",
@@ -140,7 +164,7 @@ export function commandOf({ command, operands: words, flags, settings, help }: C
   // Help explains what is missing, and more.
   if (help) return { name, operands };
   const names = found.operands.split(" ").filter((operand) => operand !== "");
-  const extra = operands[names.length];
+  const extra = found.operands.includes("…") ? undefined : operands[names.length];
   if (extra !== undefined) refuse(`${name} does not take ${JSON.stringify(extra)}`);
   const missing = names[operands.length];
   if (missing !== undefined && !missing.startsWith("[")) refuse(`${name} needs ${missing}`);
@@ -153,9 +177,10 @@ export function helpText(): string {
 Commands:
 ${Object.keys(commands).map(useWithHelp).join("\n")}
 
-  --json           plan, status, models, gc, rm and key as JSON
-  --force          let pull, rm and gc change a gateway on --port that is not
-                   the one of the state folder
+  --json           plan, status, history, models, gc, rm, rollback, reset,
+                   export and key as JSON
+  --force          let pull, rm, gc, rollback and reset change a gateway on
+                   --port that is not the one of the state folder
   --help           what a single command takes
 
 Settings:

@@ -34,7 +34,8 @@ export async function withGateway<T>(
   }
   // A queued pull sends nothing until its turn.
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
-  const ask: unknown = (url: string, init: object) => fetch(url, { ...init, dispatcher: agent });
+  const ask: unknown = (url: string, init: { readonly headers?: object }) =>
+    fetch(url, { ...init, headers: { ...init.headers, "user-agent": settings.userAgent }, dispatcher: agent });
   const client = createGatewayClient({
     baseUrl: target.origin,
     ...(settings.licenseKey === undefined ? {} : { licenseKey: settings.licenseKey }),

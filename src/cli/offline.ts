@@ -1,6 +1,7 @@
 // What a gateway that is started now would find: its document, its plan, the contents of the model cache. Changes nothing.
 import pino from "pino";
 import type { DiskBody } from "../../schemas/disk.ts";
+import type { DocumentInput } from "../../schemas/document.ts";
 import type { PlanBody } from "../../schemas/plan.ts";
 import { createBase } from "../app/events.ts";
 import { createMachine, createStorage } from "../app/machine.ts";
@@ -10,7 +11,9 @@ import { diskReport } from "../cache/report/disk-report.ts";
 import { type Collected, previewOf } from "../cache/report/garbage.ts";
 import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
+import { toInput } from "../desired/document/document.ts";
 import { parseBytes } from "../desired/document/parse.ts";
+import { hashOfText } from "../desired/parse-apart.ts";
 import { plan } from "../plan/plan.ts";
 import type { Settings } from "../settings/settings.ts";
 import { readBytesIfPresent } from "../state/atomic-file.ts";
@@ -29,6 +32,11 @@ export async function offlinePlan(settings: Settings): Promise<PlanBody> {
   const observed = await observerOf(null).observe();
   const options = { now: steadyNow(), backoff: new Map(), silenceLimitMs: settings.silenceLimitMs };
   return planBody(plan(store.current().document, observed, options), 0, []) as PlanBody;
+}
+
+/** Errors: `invalid_document`, with the first problem of the file. */
+export async function offlineDocument(settings: Settings): Promise<DocumentInput> {
+  return toInput((await openOffline(settings)).store.current().tree);
 }
 
 /** Errors: `cache_unwritable` where the cache cannot be read, `invalid_document`. */
@@ -59,7 +67,7 @@ async function openOffline(settings: Settings) {
       const { line, column, message } = parsed.problems[0] ?? { line: 1, column: 1, message: "invalid" };
       throw new GatewayError("invalid_document", `${configPath}:${line}:${column}: ${message}`);
     }
-    await state.store.applyFile(parsed.tree, "file");
+    await state.store.applyFile(parsed.tree, "file", hashOfText(bytes));
   }
   return { ...base, ...state, ...createMachine({ ...base, ...state, onInstall: null }), hasFile: bytes !== null };
 }

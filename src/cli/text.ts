@@ -22,6 +22,18 @@ export function durationText(seconds: number): string {
   return `${Math.floor(whole / 3600)}h ${twoDigits(Math.floor((whole % 3600) / 60))}m`;
 }
 
+/** `12 ms`, `1.2 s`, `3m 05s` */
+export function elapsedText(ms: number): string {
+  if (ms < 1000) return `${ms} ms`;
+  return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : durationText(ms / 1000);
+}
+
+/** A value of the document in a line. */
+export function valueText(value: unknown): string {
+  if (value === undefined || value === null) return "none";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 function twoDigits(value: number): string {
   return String(value).padStart(2, "0");
 }

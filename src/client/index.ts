@@ -4,6 +4,7 @@ import type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } 
 import type { DesiredBody, ReconciledBody } from "../../schemas/desired.ts";
 import type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
 import type { DocumentInput } from "../../schemas/document.ts";
+import type { GenerationBody, HistoryBody } from "../../schemas/history.ts";
 import type { ModelEntry, ModelList } from "../../schemas/openai.ts";
 import type { PlanBody } from "../../schemas/plan.ts";
 import type {
@@ -17,11 +18,18 @@ import type {
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 import { GatewayClientError } from "./error.ts";
 import { type EventsOptions, followEvents, type GatewayEvent, type PullOptions, pullModel } from "./streams.ts";
-import { type CallOptions, createTransport, type Transport, type TransportOptions } from "./transport.ts";
+import {
+  type CallOptions,
+  type ClientRequest,
+  createTransport,
+  type Transport,
+  type TransportOptions,
+} from "./transport.ts";
 
 export type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/admin.ts";
 export type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
 export type { DocumentInput } from "../../schemas/document.ts";
+export type { GenerationBody, HistoryBody } from "../../schemas/history.ts";
 export type { NativePullRecord } from "../../schemas/ollama.ts";
 export type { ModelEntry } from "../../schemas/openai.ts";
 export type { PlanBody } from "../../schemas/plan.ts";
@@ -43,6 +51,11 @@ export interface ChangeOptions extends CallOptions {
   readonly wait?: boolean;
   /** Seconds to wait. */
   readonly timeout?: number;
+}
+
+export interface ApplyOptions extends ChangeOptions {
+  /** Where the text comes from: a commit. */
+  readonly revision?: string | undefined;
 }
 
 /** A JSON merge patch. `models` may be an object by id, where null takes a model out. */
@@ -95,6 +108,7 @@ export function createGatewayClient(options: GatewayClientOptions) {
         post<RpcRoster>("/api/rpc/workers/remove", { workers }, call),
     },
     desired: desiredCalls(transport),
+    history: historyCalls(transport),
     disk: {
       /** Every model with its size, and the sums. */
       report: (call?: CallOptions) => get<DiskBody>("/api/models/disk", call),
@@ -138,21 +152,50 @@ export function createGatewayClient(options: GatewayClientOptions) {
 function desiredCalls(transport: Transport) {
   const path = "/api/desired";
 
-  async function change(method: "PUT" | "PATCH", json: unknown, options: ChangeOptions = {}): Promise<Desired> {
-    const { etag, wait, timeout, signal } = options;
-    const headers = etag === undefined ? {} : { "if-match": etag };
-    return withEtag(await transport.send(path, { method, json, query: { wait, timeout }, headers, signal }));
-  }
-
   return {
     get: async ({ signal }: CallOptions = {}) => withEtag(await transport.send(path, { signal })),
     /** Replaces the document. */
-    put: (document: DocumentInput, options?: ChangeOptions) => change("PUT", document, options),
-    patch: (patch: DocumentPatch, options?: ChangeOptions) => change("PATCH", patch, options),
+    put: (document: DocumentInput, options?: ChangeOptions) =>
+      changeCall(transport, path, { method: "PUT", json: document }, options),
+    patch: (json: DocumentPatch, options?: ChangeOptions) =>
+      changeCall(transport, path, { method: "PATCH", json }, options),
+    /** The text of a gateway.yaml becomes the applied file: what its author changed since the last one is merged in. */
+    apply: (yaml: string | Uint8Array, { revision, ...options }: ApplyOptions = {}) =>
+      changeCall(transport, path, { method: "PUT", yaml, query: { apply: true, revision } }, options),
+    /** Takes out what calls have set: these fields, or all of it. */
+    reset: (fields?: readonly string[], options?: ChangeOptions) =>
+      changeCall(transport, "/api/desired/reset", { method: "POST", json: fields ? { fields } : {} }, options),
+    /** The plan of {@link apply}; changes nothing. */
+    planApply: (yaml: string | Uint8Array, { signal }: CallOptions = {}) =>
+      transport.json<PlanBody>(path, { method: "PUT", yaml, query: { apply: true, dryRun: true }, signal }),
     /** The plan of a patch; changes nothing. */
     planPatch: (json: DocumentPatch, { signal }: CallOptions = {}) =>
       transport.json<PlanBody>(path, { method: "PATCH", json, query: { dryRun: true }, signal }),
   };
+}
+
+function historyCalls(transport: Transport) {
+  const path = "/api/history";
+  return {
+    /** The last generations and what drifted, the newest first. */
+    list: ({ signal }: CallOptions = {}) => transport.json<HistoryBody>(path, { signal }),
+    /** What it changed, and its document. */
+    get: (generation: number, { signal }: CallOptions = {}) =>
+      transport.json<GenerationBody>(`${path}/${generation}`, { signal }),
+    /** A new generation with the document of that one. */
+    rollback: (generation: number, options?: ChangeOptions) =>
+      changeCall(transport, `${path}/${generation}/rollback`, { method: "POST" }, options),
+  };
+}
+
+async function changeCall(
+  transport: Transport,
+  path: string,
+  { query, ...request }: ClientRequest,
+  { etag, wait, timeout, signal }: ChangeOptions = {},
+): Promise<Desired> {
+  const headers = etag === undefined ? {} : { "if-match": etag };
+  return withEtag(await transport.send(path, { ...request, query: { wait, timeout, ...query }, headers, signal }));
 }
 
 async function withEtag(response: Response): Promise<Desired> {

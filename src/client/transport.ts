@@ -13,11 +13,13 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface ClientRequest extends CallOptions {
+export interface ClientRequest extends CallOptions {
   readonly method?: "GET" | "POST" | "PUT" | "PATCH";
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Sent as JSON. */
   readonly json?: unknown;
+  /** Sent as it is. */
+  readonly yaml?: string | Uint8Array | undefined;
   /** Sent as multipart. */
   readonly form?: FormData;
   readonly headers?: Readonly<Record<string, string>>;
@@ -31,7 +33,7 @@ export function createTransport({ baseUrl, licenseKey, fetch: given }: Transport
 
   /** The response, its body unread. Errors: `GatewayClientError`; an abort is thrown as `fetch` throws it. */
   async function send(path: string, request: ClientRequest = {}): Promise<Response> {
-    const { method = "GET", query = {}, json, form, headers = {}, signal } = request;
+    const { method = "GET", query = {}, json, yaml, form, headers = {}, signal } = request;
     const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
     const search = parameters.size === 0 ? "" : `?${parameters.toString()}`;
@@ -41,9 +43,10 @@ export function createTransport({ baseUrl, licenseKey, fetch: given }: Transport
         headers: {
           ...(licenseKey === undefined ? {} : { authorization: `Bearer ${licenseKey}` }),
           ...(json === undefined ? {} : { "content-type": "application/json" }),
+          ...(yaml === undefined ? {} : { "content-type": "application/yaml" }),
           ...headers,
         },
-        body: json === undefined ? (form ?? null) : JSON.stringify(json),
+        body: json === undefined ? (yaml ?? form ?? null) : JSON.stringify(json),
         signal: signal ?? null,
       }),
     );

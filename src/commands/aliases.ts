@@ -32,7 +32,7 @@ export function addAliasEdit({ store, loop, catalog }: AliasDeps) {
         ...(has(given, alias) ? {} : { [key]: { aliases: [...given, alias] } }),
       };
       return Object.keys(patch).length === 0 ? null : { patch: { models: patch } };
-    }, call.by);
+    }, call);
   };
 }
 
@@ -46,7 +46,7 @@ export function removeAliasEdit({ store, catalog }: AliasDeps) {
       const models = without(document, name, null);
       removed = Object.keys(models).length > 0;
       return removed ? { patch: { models } } : null;
-    }, call.by);
+    }, call);
     return removed;
   };
 }

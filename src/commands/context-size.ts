@@ -22,7 +22,7 @@ export function contextSizeEdit(deps: WaitDeps & { readonly store: DesiredStore;
       // A model that has two names there would have two sizes, of which the last counts.
       const keys = keysToSet(document, model, deps.loop.last());
       return { patch: { models: Object.fromEntries(keys.map((key) => [key, { ctxSize }])) } };
-    }, call.by);
+    }, call);
     const pass = await untilInForce(deps, { generation, call });
     return { id: model.id, ctxSize: sizeInForce(pass, model, ctxSize) };
   };

@@ -4,15 +4,14 @@ import type { Collected } from "../cache/report/garbage.ts";
 import { errorCatalog } from "../core/error-catalog.ts";
 import { clientLeftError, GatewayError, stoppingError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
+import type { Author } from "../desired/author.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import type { Executor, Outcome } from "../execute/executor.ts";
 import { type Action, backoffKey } from "../plan/actions.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";
 import type { StatusReport } from "../status/report.ts";
 
-export interface Call {
-  /** The author of the fields that it sets: `http:POST /api/set-ctx-size`. */
-  readonly by: string;
+export interface Call extends Author {
   /** Aborted when the client left. */
   readonly signal: AbortSignal;
 }

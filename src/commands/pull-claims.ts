@@ -1,5 +1,6 @@
 // Calls that wait for a pull, and what they added to the document: removed with the last of them that failed or left.
 import { equalJson, isJsonObject } from "../core/json.ts";
+import type { Author } from "../desired/author.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
 
@@ -8,7 +9,7 @@ export type Claim = Awaited<ReturnType<ReturnType<typeof createClaims>["claim"]>
 export function createClaims(store: Pick<DesiredStore, "edit" | "inFile">) {
   const waiting = new Map<string, { count: number; isAdded: boolean }>();
 
-  async function withdraw(key: string, by: string): Promise<void> {
+  async function withdraw(key: string, by: Author | string): Promise<void> {
     await store.edit(({ tree: { models } }) => {
       const entry = isJsonObject(models) && Object.hasOwn(models, key) ? models[key] : undefined;
       // Edited since by another call: then it stays.
@@ -19,7 +20,7 @@ export function createClaims(store: Pick<DesiredStore, "edit" | "inFile">) {
 
   return {
     /** `named`: the id by which the document names the model already, if it does. */
-    claim: async (id: string, named: (document: Desired) => string | undefined, by: string) => {
+    claim: async (id: string, named: (document: Desired) => string | undefined, by: Author | string) => {
       let key = id;
       let isAdded = false;
       const { generation } = await store.edit(({ document }) => {

@@ -49,7 +49,7 @@ export function pullEdit(deps: PullDeps) {
   const claims = createClaims(deps.store);
   return async (name: string, { keep, ...call }: PullCall, tell: Tell): Promise<{ readonly id: string }> => {
     const id = await modelToPull(deps, name, call.signal);
-    const claim = await claims.claim(id, (document) => nameInDocument(document, id, deps.loop.last()), call.by);
+    const claim = await claims.claim(id, (document) => nameInDocument(document, id, deps.loop.last()), call);
     await untilFetched(deps, claim, { ...call, keep }, tell).catch(async (error: unknown) => {
       if (noted.has(toGatewayError(error).code) || (keep && call.signal.aborted)) claim.keep();
       else await claim.giveUp();

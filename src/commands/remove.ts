@@ -65,7 +65,7 @@ async function removeModel(deps: RemoveDeps, name: string, call: RemoveCall): Pr
   try {
     const { generation, document } = await deps.store.edit(
       (state) => (model ? marking(deps, state, model, call) : null),
-      call.by,
+      call,
     );
     const mark = underWay ?? document.removals.find((removal) => model && isMarked(removal, model));
     // Another call's removal of it has ended meanwhile.

@@ -25,7 +25,7 @@ export function rosterEdits(deps: WaitDeps & { readonly store: DesiredStore }) {
       return equalJson(rpc.workers, next.workers) && rpc.mode === next.mode
         ? null
         : { patch: { rpc: { mode: next.mode, workers: [...next.workers] } } };
-    }, call.by);
+    }, call);
     const inForce = await untilInForce(deps, { generation, call });
     const { plan, desired, observed } = await untilLookedAt(deps, inForce, call);
     const problem = plan.findings.get("rpc");

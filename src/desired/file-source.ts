@@ -1,15 +1,14 @@
 // gateway.yaml as a source of the document: watches it, applies what its author changed, reports its problems.
 // A broken, half-written, vanished or unreadable file changes nothing.
-import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { Worker } from "node:worker_threads";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { documentBounds, tooLong } from "./document/bounds.ts";
-import { failed, type Parsed, parseBytes, type SourceStatus } from "./document/parse.ts";
+import { failed, type Parsed, type SourceStatus } from "./document/parse.ts";
+import { hashOfText, parseApart } from "./parse-apart.ts";
 import type { DesiredStore } from "./store.ts";
 
 export type FileSource = ReturnType<typeof watchFileSource>;
@@ -135,7 +134,7 @@ async function readSource(path: string): Promise<Content | SourceStatus> {
     const { size } = await stat(path);
     if (size > documentBounds.bytes) return wrong(path, failed(tooLong));
     const bytes = await readFile(path);
-    return { bytes, hash: createHash("sha256").update(bytes).digest("hex") };
+    return { bytes, hash: hashOfText(bytes) };
   } catch (error) {
     const code = systemCode(error);
     if (code === "ENOENT") return unapplied(path, "FileMissing", `${path} does not exist; ${lastStays}`);
@@ -151,7 +150,7 @@ async function apply(
   const parsed = await parseApart(bytes, presetAllow);
   if (!parsed.ok) return wrong(path, parsed);
   try {
-    await store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`);
+    await store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`, hash);
     return { path, valid: true, reason: "Applied", message: `${path} is applied`, problems: [] };
   } catch (thrown) {
     const { code, message } = toGatewayError(thrown);
@@ -179,20 +178,4 @@ function wrong(path: string, { problems, more }: Parsed & { ok: false }): Source
   const what = first ? `${first.path ? `${first.path}: ` : ""}${first.message}` : "unreadable";
   const rest = others > 0 ? ` (and ${others} more)` : "";
   return unapplied(path, "ParseError", `${where}: ${what}${rest}; ${lastStays}`, problems);
-}
-
-/** Bytes that take 5 ms. */
-const smallText = 8 * 1024;
-
-/** In a thread, as a file at the limits takes 0.1 to 0.3 s; a small one here, faster than a thread starts. */
-function parseApart(bytes: Buffer, presetAllow: PresetAllow): Promise<Parsed> {
-  if (bytes.length <= smallText) return Promise.resolve(parseBytes(bytes, presetAllow));
-  return new Promise((resolve) => {
-    const thread = new Worker(new URL("./parse-worker.js", import.meta.url), {
-      workerData: { bytes, presetAllow },
-      name: "parse",
-    });
-    thread.once("message", resolve);
-    thread.once("error", ({ message }) => resolve(failed(message)));
-  });
 }

@@ -3,6 +3,6 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { PresetAllow } from "../core/preset-keys.ts";
 import { parseBytes } from "./document/parse.ts";
 
-// file-source.ts is the only one that starts this thread.
+// parse-apart.ts is the only one that starts this thread.
 const { bytes, presetAllow } = workerData as { readonly bytes: Uint8Array; readonly presetAllow: PresetAllow };
 parentPort?.postMessage(parseBytes(Buffer.from(bytes), presetAllow));

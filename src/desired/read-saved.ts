@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "../core/json.ts";
 import { type PresetAllow, presetKeyProblem } from "../core/preset-keys.ts";
 import { type DocumentTree, type Removal, toInput } from "./document/document.ts";
 import { validateDocument } from "./document/validate.ts";
-import type { Saved } from "./saved.ts";
+import type { Applied, Saved } from "./saved.ts";
 
 export function readSaved(value: unknown, presetAllow: PresetAllow, leftOut?: (path: string) => void): Saved | null {
   if (!isJsonObject(value) || !Number.isSafeInteger(value["generation"])) return null;
@@ -22,6 +22,26 @@ export function readSaved(value: unknown, presetAllow: PresetAllow, leftOut?: (p
   );
 }
 
+export function readApplied(value: unknown, presetAllow: PresetAllow): Applied | null {
+  // The file was its tree alone before it had a hash; no document has the key `tree`.
+  const record = isJsonObject(value) && isJsonObject(value["tree"]) ? value : { tree: value };
+  const tree = readTree(record["tree"], presetAllow);
+  const text = (key: string): string | null => {
+    const found = (record as Readonly<Record<string, unknown>>)[key];
+    return typeof found === "string" ? found : null;
+  };
+  return (
+    tree && {
+      tree,
+      sha256: text("sha256"),
+      revision: text("revision"),
+      by: text("by") ?? "file",
+      at: text("at"),
+      watched: text("watched"),
+    }
+  );
+}
+
 /** A damaged removal is dropped: it would delete what it names. */
 function isRemoval(value: unknown): value is Removal {
   if (!isJsonObject(value)) return false;
@@ -33,7 +53,7 @@ function isRemoval(value: unknown): value is Removal {
 }
 
 /** `leftOut` gets the path of each preset key that is no longer allowed. */
-export function readTree(
+function readTree(
   value: unknown,
   presetAllow: PresetAllow,
   leftOut: (path: string) => void = () => undefined,

@@ -1,7 +1,9 @@
 // What desired.json holds, and what an edit makes of it. Writes nothing.
 import { createHash } from "node:crypto";
+import { equalJson, type JsonObject } from "../core/json.ts";
 import { listChanges } from "../core/merge-patch.ts";
 import {
+  type AppliedFile,
   type DesiredState,
   type DocumentTree,
   emptyTree,
@@ -27,26 +29,47 @@ export interface Saved {
   readonly spared: readonly string[];
 }
 
-export function describe(saved: Saved): DesiredState {
+/** last-applied.json */
+export interface Applied extends AppliedFile {
+  readonly tree: DocumentTree;
+  /** SHA-256 of gateway.yaml when it was merged last: not that of the applied text, once a call has applied another. */
+  readonly watched: string | null;
+}
+
+/** The text of a gateway.yaml, read. */
+export interface FileText {
+  readonly tree: DocumentTree;
+  readonly sha256: string | null;
+  readonly revision?: string | undefined;
+}
+
+export function isSameText(a: Applied, b: Applied): boolean {
+  const { by: _by, at: _at, ...rest } = a;
+  const { by: _otherBy, at: _otherAt, ...other } = b;
+  return equalJson({ ...rest } as JsonObject, { ...other } as JsonObject);
+}
+
+export function describe(saved: Saved, applied: Applied | null): DesiredState {
   const hash = createHash("sha256").update(JSON.stringify(saved.tree)).digest("hex").slice(0, 12);
   return {
     generation: saved.generation,
     tree: saved.tree,
     document: toDesired(saved.tree, saved.removals, saved.spared),
     etag: `"g${saved.generation}-${hash}"`,
+    applied: applied && { sha256: applied.sha256, revision: applied.revision, by: applied.by, at: applied.at },
   };
 }
 
 /** What an edit changes together with the document. */
 export interface Beside {
   /** The file that the edit applies. */
-  readonly file?: DocumentTree;
+  readonly file?: Applied;
   readonly removal?: Removal;
 }
 
 /** The next document; null where the edit changes nothing. */
 export function afterEdit(
-  { saved, applied }: { readonly saved: Saved; readonly applied: DocumentTree | null },
+  { saved, applied }: { readonly saved: Saved; readonly applied: Applied | null },
   tree: DocumentTree,
   owner: FieldOwner,
   { file, removal }: Beside = {},
@@ -57,7 +80,7 @@ export function afterEdit(
   const edit = { before: saved.tree, after: tree };
   const spared = sparedAfter(
     saved.spared,
-    file ? { ...edit, file: { before: applied ?? emptyTree, after: file } } : edit,
+    file ? { ...edit, file: { before: applied?.tree ?? emptyTree, after: file.tree } } : edit,
   );
   return {
     generation: saved.generation + 1,
@@ -69,8 +92,8 @@ export function afterEdit(
 }
 
 /** Without a document it is the file as last applied: from nothing, the file would show no difference, and never be applied. */
-export function startingFrom(applied: DocumentTree | null): Saved {
-  return { generation: 0, tree: applied ?? emptyTree, owners: {}, removals: [], spared: [] };
+export function startingFrom(applied: Applied | null, generation: number): Saved {
+  return { generation, tree: applied?.tree ?? emptyTree, owners: {}, removals: [], spared: [] };
 }
 
 /** A field's key in `owners`. */

@@ -113,6 +113,8 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
       }
       return isLive(entry, now()) ? (entry.scope ?? "all") : null;
     },
+    /** Of a key that `scopeOf` has found; the single key has that of its variable. */
+    nameOf: (key: string): string => found.get(key)?.name ?? "GATEWAY_LICENSE_KEY",
   };
 }
 

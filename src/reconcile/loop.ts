@@ -202,7 +202,7 @@ function dueTimes({ plan: found, observed }: Pass, now: number, silenceLimitMs: 
 }
 
 /** Nothing left that will be done now: what the document asks for and cannot be had does not count as left. */
-export function isSettled({ plan: found, running, observed }: Pass): boolean {
+export function isSettled({ plan: found, running, observed }: Pick<Pass, "plan" | "running" | "observed">): boolean {
   return isAtRest(found) && running.length === 0 && observed.router.phase === "ready";
 }
 

@@ -28,6 +28,8 @@ export interface Settings extends Omit<SettingValues, "hubTokenFile"> {
   readonly licenseKey: string | undefined;
   /** For messages that name a command of ours. */
   readonly command: OwnCommand;
+  /** Of the command that runs, for the gateway that it calls: `model-gateway/0.1.0 rollback`. */
+  readonly userAgent: string;
   /** For the engines' own environment, which takes from it what it needs. */
   readonly environment: Environment;
 }
@@ -74,7 +76,7 @@ export function readSettings(args: readonly string[], environment: Environment =
     operands,
     flags: Object.keys(values),
     // An empty variable counts as none.
-    settings: build(({ flag, variable }) => given(flag) ?? (environment[variable] || undefined), environment),
+    settings: build(({ flag, variable }) => given(flag) ?? (environment[variable] || undefined), environment, command),
     json: values["json"] === true,
     yes: values["yes"] === true,
     force: values["force"] === true,
@@ -95,7 +97,7 @@ function parse(args: readonly string[], environment: Environment): ReturnType<ty
   }
 }
 
-function build(textOf: (row: SettingRow) => string | undefined, environment: Environment): Settings {
+function build(textOf: (row: SettingRow) => string | undefined, environment: Environment, command: string): Settings {
   const rows = Object.entries(settingTable).map(([name, row]) => [name, row.read(textOf(row))]);
   const { hubTokenFile, ...values } = Object.fromEntries(rows) as SettingValues;
   const { host, port, nativePrefix, compatPrefix } = values;
@@ -124,6 +126,7 @@ function build(textOf: (row: SettingRow) => string | undefined, environment: Env
       ],
       environment,
     }),
+    userAgent: `model-gateway/${version} ${command}`.trimEnd(),
     environment,
   };
 }

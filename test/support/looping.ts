@@ -96,7 +96,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
   }
 
   const loop = createLoop({
-    desired: (): DesiredState => ({ generation, tree: { version: 1 }, document, etag: "" }),
+    desired: (): DesiredState => ({ generation, tree: { version: 1 }, document, etag: "", applied: null }),
     observer: {
       observe: async () => {
         looks++;

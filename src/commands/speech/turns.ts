@@ -55,7 +55,8 @@ export function createSpeechTurns(deps: SpeechTurnsDeps) {
   });
 
   /** One that cannot be had does not stay in the document. */
-  async function withVoice(voice: string, { by, signal }: Call): Promise<Use<VoiceRun>> {
+  async function withVoice(voice: string, call: Call): Promise<Use<VoiceRun>> {
+    const { signal } = call;
     // The loaded voice speaks, also while another one that the document names is being pulled.
     if (synthesis.runs(voice)) return speaking.exactly(voice, signal);
     const before = choiceIn(store.current(), "synthesis");
@@ -63,7 +64,7 @@ export function createSpeechTurns(deps: SpeechTurnsDeps) {
       store.edit(
         ({ document }) =>
           document.speech?.synthesis === from ? { patch: { speech: { synthesis: { voice: to } } } } : null,
-        by,
+        call,
       );
     await change(before, voice);
     try {

@@ -1,5 +1,5 @@
 // The document over HTTP: read, changed on a condition, tried out, waited for.
-
+import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import {
   type ChangeQuery,
@@ -7,15 +7,19 @@ import {
   desiredSchema,
   documentBodySchema,
   mergePatchSchema,
+  type PutQuery,
+  putQuerySchema,
   reconciledSchema,
   reconcileQuerySchema,
 } from "../../../schemas/desired.ts";
 import { planSchema } from "../../../schemas/plan.ts";
-import { contents, json, ok } from "../../../schemas/route.ts";
+import { contents, json, ok, textSchema } from "../../../schemas/route.ts";
 import type { WaitDeps } from "../../commands/in-force.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json.ts";
+import type { PresetAllow } from "../../core/preset-keys.ts";
 import { type DesiredState, toInput } from "../../desired/document/document.ts";
+import { readText } from "../../desired/parse-apart.ts";
 import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
 import { backoffKey, type Plan } from "../../plan/actions.ts";
 import { isConverged, isSettled, type Pass } from "../../reconcile/loop.ts";
@@ -29,13 +33,15 @@ export interface DesiredRoutesDeps extends WaitDeps {
   readonly retry: (cacheGone: boolean) => void;
   readonly store: DesiredStore;
   readonly stateDir: string;
+  readonly presetAllow: PresetAllow;
   /** Reads gateway.yaml; resolves when it is applied or found wrong. */
   readonly readFile: () => Promise<void>;
   /** What would be done for another document, with the world as it was last seen. */
   readonly planFor: (change: DocumentChange, ifMatch?: string) => Plan;
 }
 
-const changing = {
+/** Of a route that changes the document. */
+export const changeOptions = {
   config: { errors: [...pullErrors, "file_only", "precondition_failed", "source_missing"] },
   querystring: changeQuerySchema,
   headers: { "If-Match": "The ETag of the document that the change is meant for; without it, any." },
@@ -48,30 +54,39 @@ export const desiredRoutes = [
   get("/api/desired", {
     operationId: "desired",
     summary: "Get the document",
-    description: "The ETag goes into `If-Match` of a change.",
-    response: ok("The document.", desiredSchema),
-    handler: ({ store }, _request, reply) => {
-      const state = store.current();
-      void reply.header("etag", state.etag);
-      return desiredBody(store, state);
+    description: "The ETag goes into `If-Match` of a change, and into `If-None-Match` of the next request.",
+    headers: { "If-None-Match": "An ETag: 304 without a body while nothing of it has changed." },
+    response: { ...ok("The document.", desiredSchema), 304: { description: "It is as the ETag has it." } },
+    handler: ({ store }, { headers }, reply) => {
+      const body = showDesired(store, store.current(), reply);
+      const known = headers["if-none-match"]?.split(",").map((part) => part.trim().replace(/^W\//, ""));
+      if (!known?.some((part) => part === "*" || part === reply.getHeader("etag"))) return body;
+      void reply.code(304).send();
+      return reply;
     },
   }),
   put("/api/desired", {
     operationId: "putDesired",
     summary: "Replace the document",
-    ...changing,
+    ...changeOptions,
+    description:
+      "YAML says the same as JSON: the whole document. With `apply` it is a gateway.yaml, of which only what its author changed is merged in.",
+    querystring: putQuerySchema,
+    config: { ...changeOptions.config, yaml: true },
     // Checked by the store, which names what is wrong in the document's own terms.
-    body: json(documentBodySchema),
-    handler: (deps, request, reply) => change(deps, request, reply, { kind: "put", input: request.body }),
+    body: contents(json(documentBodySchema), { content: { "application/yaml": { schema: textSchema } } }),
+    handler: async (deps, request, reply) =>
+      makeChange(deps, request, reply, { change: await putChange(request.body, request.query, deps.presetAllow) }),
   }),
   patch("/api/desired", {
     operationId: "patchDesired",
     summary: "Change a part of the document",
-    ...changing,
+    ...changeOptions,
     body: contents(json(mergePatchSchema), {
       content: { "application/merge-patch+json": { schema: mergePatchSchema } },
     }),
-    handler: (deps, request, reply) => change(deps, request, reply, { kind: "patch", patch: request.body }),
+    handler: (deps, request, reply) =>
+      makeChange(deps, request, reply, { change: { kind: "patch", patch: objectIn(request.body) } }),
   }),
   get("/api/plan", {
     config: { errors: ["router_unavailable"] },
@@ -101,7 +116,7 @@ export const desiredRoutes = [
       deps.retry(cacheGone ?? false);
       const state = deps.store.current();
       if (!wait) return { ok: true, generation: state.generation };
-      const pass = await settled(deps, request, reply, state);
+      const pass = await settled(deps, request.query.timeout, callOf(request, reply).signal, state);
       const { source } = deps.status();
       // A file that cannot be read is not in force, however well the document before it is.
       const converged = isConverged(pass) && source.valid;
@@ -112,46 +127,68 @@ export const desiredRoutes = [
 
 type ChangeRequest = FastifyRequest<{ Querystring: ChangeQuery }>;
 
-function desiredBody(store: DesiredStore, state: DesiredState): object {
-  return {
-    generation: state.generation,
-    document: toInput(state.tree),
+/** Sets the ETag: the document's, with a part for what changes beside it. */
+export function showDesired(store: DesiredStore, state: DesiredState, reply: FastifyReply): object {
+  const beside = {
+    applied: state.applied,
     differsFromFile: store.differencesFromFile(),
     removals: state.document.removals.map(removalBody),
   };
+  const hash = createHash("sha256").update(JSON.stringify(beside)).digest("hex").slice(0, 8);
+  void reply.header("etag", state.etag.replace(/"$/, `.${hash}"`));
+  return { generation: state.generation, document: toInput(state.tree), ...beside };
 }
 
-async function change(
+/** Errors: `invalid_request`, `invalid_document` with line and column. */
+async function putChange(body: unknown, query: PutQuery, presetAllow: PresetAllow): Promise<DocumentChange> {
+  const { apply = false, revision } = query;
+  if (revision !== undefined && !apply)
+    throw new GatewayError("invalid_request", "revision is of an applied file: add apply=true");
+  if (!Buffer.isBuffer(body)) {
+    if (apply)
+      throw new GatewayError("invalid_request", "apply takes a text: send it with Content-Type: application/yaml");
+    return { kind: "put", input: objectIn(body) };
+  }
+  const file = await readText(body, presetAllow);
+  return apply ? { kind: "apply", file: { ...file, revision } } : { kind: "put", input: toInput(file.tree) };
+}
+
+function objectIn(body: unknown): object {
+  if (!isJsonObject(body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
+  return body;
+}
+
+/** Changes the document, or tries that out; waits if that is asked for. */
+export async function makeChange(
   deps: DesiredRoutesDeps,
   request: ChangeRequest,
   reply: FastifyReply,
-  wanted: DocumentChange,
+  { change, by }: { readonly change: DocumentChange; readonly by?: string },
 ): Promise<object> {
   const { store } = deps;
-  if (!isJsonObject(request.body)) throw new GatewayError("invalid_request", "the body must be a JSON object");
   const ifMatch = request.headers["if-match"];
   if (request.query.dryRun) {
-    return { dryRun: true, ...planBody(deps.planFor(wanted, ifMatch), store.current().generation, []) };
+    return { dryRun: true, ...planBody(deps.planFor(change, ifMatch), store.current().generation, []) };
   }
-  const state = await store.change(wanted, `http:${request.method} /api/desired`, ifMatch);
-  void reply.header("etag", state.etag);
-  if (!request.query.wait) return desiredBody(store, state);
-  const pass = await settled(deps, request, reply, state);
-  return { ...desiredBody(store, state), ...outcomeOf(pass) };
+  const call = callOf(request, reply);
+  const state = await store.change(change, { ...call, by: by ?? call.by }, ifMatch);
+  const shown = showDesired(store, state, reply);
+  if (!request.query.wait) return shown;
+  const pass = await settled(deps, request.query.timeout, call.signal, state);
+  return { ...shown, ...outcomeOf(pass) };
 }
 
 /** Waits until everything is as the document states, or until what is left will not happen by itself. */
 function settled(
   deps: DesiredRoutesDeps,
-  request: FastifyRequest<{ Querystring: Pick<ChangeQuery, "timeout"> }>,
-  reply: FastifyReply,
+  timeout: number | undefined,
+  signal: AbortSignal,
   state: DesiredState,
 ): Promise<Pass> {
-  const { timeout } = request.query;
   return deps.loop.waitFor({
     generation: state.generation,
     timeoutMs: timeout === undefined ? deps.waitTimeoutMs : timeout * 1000,
-    signal: callOf(request, reply).signal,
+    signal,
     fresh: true,
     test: (pass) => {
       const crowded = pass.plan.held.find((held) => held.why === "room");

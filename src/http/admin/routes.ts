@@ -4,15 +4,16 @@ import { steadyNow } from "../../core/steady.ts";
 import type { Journal } from "../../status/journal.ts";
 import { installFamily } from "../server/family.ts";
 import { installRoutes, type Route } from "../server/route.ts";
-import { type DesiredRoutesDeps, desiredRoutes } from "./desired.ts";
+import { desiredRoutes } from "./desired.ts";
 import { type DiskRoutesDeps, diskRoutes } from "./disk.ts";
 import { type EditRoutesDeps, editRoutes } from "./edits.ts";
 import { createEventStreams, type EventRouteDeps, eventsRoute } from "./events.ts";
+import { type HistoryRoutesDeps, historyRoutes } from "./history.ts";
 import { createHubQueue, type HubRoutesDeps, hubRoutes } from "./hub.ts";
 import { createReports, type StatusRoutesDeps, statusRoutes } from "./status.ts";
 
 type OwnRoutesDeps = StatusRoutesDeps &
-  DesiredRoutesDeps &
+  HistoryRoutesDeps &
   EventRouteDeps &
   EditRoutesDeps &
   HubRoutesDeps &
@@ -21,6 +22,7 @@ type OwnRoutesDeps = StatusRoutesDeps &
 export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...statusRoutes,
   ...desiredRoutes,
+  ...historyRoutes,
   eventsRoute,
   ...editRoutes,
   ...hubRoutes,

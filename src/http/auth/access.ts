@@ -21,6 +21,8 @@ declare module "fastify" {
     keyScope: KeyScope | null;
     /** Checked again, for long streams: a key may be revoked or expire meanwhile, or the first one be made. */
     isStillAllowed(): boolean;
+    /** The name of the license key that it presents; null: none that is known. */
+    keyName(): string | null;
   }
 }
 
@@ -36,6 +38,7 @@ export interface AccessOptions {
 export interface Access {
   /** What the client may do by its keys; null: nothing that takes a key. */
   readonly scopeNow: (request: IncomingMessage) => KeyScope | null;
+  readonly keyName: (request: IncomingMessage) => string | null;
   /** Why it is refused by its host and origin. `url`: without a key in it. */
   readonly refusalOf: (request: IncomingMessage, url: string | undefined) => GatewayError | null;
 }
@@ -52,18 +55,27 @@ export function createAccess(options: AccessOptions): Access {
     }
     return scope;
   };
-  return { scopeNow, refusalOf: createGuard(options) };
+  const keyName = (request: IncomingMessage): string | null => {
+    const known = presentedKeys(request).filter((key) => keys.scopeOf(key) !== null);
+    // The one that let it in.
+    const key = known.find((each) => keys.scopeOf(each) === "all") ?? known[0];
+    return key === undefined ? null : keys.nameOf(key);
+  };
+  return { scopeNow, keyName, refusalOf: createGuard(options) };
 }
 
 /** Adds the hooks that refuse, before a body is read or a model is looked up. */
 export function installAccess(
   app: FastifyInstance,
-  { scopeNow, refusalOf }: Access,
+  { scopeNow, keyName, refusalOf }: Access,
   corsOrigins: readonly string[],
 ): void {
   app.decorateRequest("keyScope", null);
   app.decorateRequest("isStillAllowed", function isStillAllowed(this: FastifyRequest) {
     return covers(scopeNow(this.raw), this);
+  });
+  app.decorateRequest("keyName", function nameOfKey(this: FastifyRequest) {
+    return keyName(this.raw);
   });
 
   app.addHook("onRequest", (request, reply, done) => {

@@ -4,7 +4,13 @@ import type { Call } from "../../commands/in-force.ts";
 
 export function callOf(request: FastifyRequest, reply: FastifyReply): Call {
   // The route and not the address: that may carry a license key.
-  return { by: `http:${request.method} ${request.routeOptions.url ?? ""}`, signal: clientLeft(reply) };
+  return {
+    by: `http:${request.method} ${request.routeOptions.url ?? ""}`,
+    key: request.keyName(),
+    peer: request.socket.remoteAddress ?? null,
+    client: request.headers["user-agent"] ?? null,
+    signal: clientLeft(reply),
+  };
 }
 
 /**

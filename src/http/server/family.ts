@@ -7,6 +7,10 @@ import { parseAnyBody } from "./long-texts.ts";
 import { compileFirst } from "./validate.ts";
 
 declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The body may be YAML too, which comes as its bytes. */
+    readonly yaml?: true;
+  }
   interface FastifyInstance {
     /** Its message goes to no client. */
     logDefect(error: unknown): void;
@@ -28,7 +32,13 @@ export function installFamily(app: FastifyInstance, family: Family): void {
           else parseAnyBody(body).then((value) => done(null, value), done);
         }),
     );
-  app.addHook("onRequest", ({ headers, raw }, _reply, done) => {
+  if (family === "gateway")
+    app.addContentTypeParser(yamlType, (request: FastifyRequest, _payload: unknown, done) => {
+      if (request.routeOptions.config.yaml === true) collectBody(request, done);
+      else done(new GatewayError("unsupported_media_type", mediaTypeMessage(request)));
+    });
+  app.addHook("onRequest", ({ headers, raw, routeOptions }, _reply, done) => {
+    if (routeOptions.config.yaml === true && yamlPattern.test(headers["content-type"] ?? "")) return done();
     // The type keeps out a web page's plain form post, and what a page sends has an Origin: without one `curl -d` is fine.
     // Ollama's own clients send JSON under any type or none.
     const isForm = /^multipart\//i.test(headers["content-type"] ?? "");
@@ -64,6 +74,9 @@ function fromFramework(thrown: unknown, request: FastifyRequest): GatewayError {
   const isRefusal = code?.startsWith("FST_") && statusCode < 500;
   return isRefusal ? new GatewayError("invalid_request", message) : toGatewayError(thrown);
 }
+
+const yamlType = "application/yaml";
+const yamlPattern = /^application\/yaml *(;|$)/i;
 
 const mediaTypes = ["application/json", "application/merge-patch+json", "multipart/form-data"] as const;
 

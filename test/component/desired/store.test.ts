@@ -154,7 +154,7 @@ describe("applying the file", () => {
     const restarted = await open(stateDir);
     assert.deepEqual(await restarted.applyFile(edited, "file:2"), after);
     assert.deepEqual(Object.keys(sizes(after)), ["acme/b:Q8_0", "acme/c:Q8_0", "acme/d:Q8_0"]);
-    assert.deepEqual(JSON.parse(await readFile(applied, "utf8")), edited);
+    assert.deepEqual((JSON.parse(await readFile(applied, "utf8")) as { tree: object }).tree, edited);
   });
 
   it("is refused where it does not go together with what was set elsewhere", async (t) => {

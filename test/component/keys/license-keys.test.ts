@@ -45,6 +45,7 @@ async function open(t: TestContext, single?: string, folder?: string): Promise<K
     areNone: () => later().areNone(),
     areRequired: () => later().areRequired(),
     scopeOf: (key: string) => later().scopeOf(key),
+    nameOf: (key: string) => later().nameOf(key),
     accepts: (key: string) => later().scopeOf(key) !== null,
     acceptsAtOnce: (key: string) => keys.scopeOf(key) !== null,
     create: async (name: string, expiresAt?: string) => (await addKey(path, { name, expiresAt, now: clock.now })).key,

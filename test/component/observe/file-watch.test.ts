@@ -25,7 +25,7 @@ it("models that the document names are looked at, the others not; a source once 
   const document = toDesired(
     toTree({ version: 1, models: ["acme/demo:Q8_0", { id: "local/x:Q8_0", source: "x.gguf" }] }),
   );
-  const desired = { generation: 1, tree: { version: 1 }, document, etag: "" } as const;
+  const desired = { generation: 1, tree: { version: 1 }, document, etag: "", applied: null } as const;
   const scanner = createCacheScanner(root);
   let observed: Observed | null = null;
   const pass = async (): Promise<void> => {

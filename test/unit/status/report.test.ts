@@ -41,7 +41,7 @@ const running: RunningAction = {
 };
 
 function state(generation: number, document: object = {}): DesiredState {
-  return { generation, tree: emptyTree, document: desiredFrom(document), etag: `"${generation}"` };
+  return { generation, tree: emptyTree, document: desiredFrom(document), etag: `"${generation}"`, applied: null };
 }
 
 function plan(parts: Partial<Plan>): Plan {

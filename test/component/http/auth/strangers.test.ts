@@ -23,6 +23,7 @@ function appWith(t: TestContext, keys: Keys, loopback: boolean): FastifyInstance
       areNone: () => false,
       areRequired: () => keys.required,
       scopeOf: (key) => (keys.valid.has(key) ? "all" : null),
+      nameOf: (key) => key,
     },
     loopback,
     allowedHosts: [],

@@ -1,0 +1,148 @@
+// history.json: the last generations of the document with their authors and outcomes, and what drifted. Written behind the
+// changes, which do not wait for it; what a crash leaves out is one entry without an author at the next start.
+import { join } from "node:path";
+import { GatewayError } from "../../core/errors.ts";
+import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
+import type { DocumentTree } from "../document/document.ts";
+import { formatPath } from "../document/validate.ts";
+import type { DesiredStore } from "../store.ts";
+import {
+  caughtUp,
+  type DriftItem,
+  type History,
+  type HistoryEntry,
+  type Outcome,
+  treeOf,
+  withDrift,
+  withDriftMended,
+  withEdit,
+  withOutcome,
+} from "./entries.ts";
+import { readHistory } from "./read-history.ts";
+import { redactText, withSecrets } from "./redact.ts";
+
+export type HistoryBook = Awaited<ReturnType<typeof openHistory>>;
+
+/** Characters of a text that a client or a failure brings. */
+const longestText = 500;
+
+export async function openHistory({
+  stateDir,
+  now,
+  warn,
+  files = plainStateFiles,
+}: {
+  readonly stateDir: string;
+  readonly now: () => number;
+  readonly warn: (message: string, fields: object) => void;
+  readonly files?: StateFiles;
+}) {
+  const path = join(stateDir, "history.json");
+  const found = await readJsonState(path, readHistory, { files, warn });
+  let history: History = found ?? { head: { generation: 0, tree: {} }, base: 0, entries: [], drifts: [] };
+  let writing: Promise<void> | null = null;
+  let isBehind = false;
+  let trouble = "";
+
+  function change(next: History): void {
+    if (next === history) return;
+    history = next;
+    isBehind = true;
+    writing ??= write().finally(() => {
+      writing = null;
+    });
+  }
+
+  /** Changes meanwhile are one more write. */
+  async function write(): Promise<void> {
+    while (isBehind) {
+      isBehind = false;
+      try {
+        await files.write(path, `${JSON.stringify(history)}\n`);
+        trouble = "";
+      } catch (error) {
+        // The next change writes all of it. Of the state folder's own trouble one line is enough.
+        const { message } = error as Error;
+        if (message !== trouble) warn("the history could not be written", { error: message });
+        trouble = message;
+        return;
+      }
+    }
+  }
+
+  const timeNow = (): string => new Date(now()).toISOString();
+
+  return {
+    /** Where a document without its file begins to count: an earlier generation's number must not come again. Null: at 0. */
+    nextGeneration: (): number | null => found && found.head.generation + 1,
+    /** Records what the store changes from now on, and what it is by now. */
+    follow: (store: Pick<DesiredStore, "current" | "onChange">): void => {
+      const { generation, tree } = store.current();
+      if (found) change(caughtUp(history, generation, tree, timeNow()));
+      else history = { ...history, head: { generation, tree }, base: generation };
+      store.onChange(({ generation, tree, applied }, { before, author, at, isApplied, removal }) => {
+        const edit = {
+          generation,
+          at,
+          by: author.by,
+          key: author.key ?? null,
+          peer: author.peer ?? null,
+          client: author.client === undefined || author.client === null ? null : shortText(author.client),
+          file: isApplied && applied ? { sha256: applied.sha256, revision: applied.revision } : null,
+          removal,
+        };
+        change(withEdit(history, edit, tree, before));
+      });
+    },
+    outcome: (generation: number, outcome: Outcome, problem: string | null): void => {
+      const told = problem === null ? null : shortText(problem);
+      change(withOutcome(history, generation, { outcome, problem: told }, timeNow()));
+    },
+    drifted: (generation: number, what: readonly DriftItem[]): void => {
+      const told = what.map((item) => ({ ...item, message: shortText(item.message) }));
+      change(withDrift(history, generation, told, timeNow()));
+    },
+    mended: (): void => change(withDriftMended(history, timeNow())),
+    current: (): History => history,
+    /** Errors: `generation_not_found`. */
+    entry: (generation: number): HistoryEntry => {
+      const entry = history.entries.findLast((each) => each.generation === generation);
+      if (!entry) throw notKept(generation, history);
+      return entry;
+    },
+    /** Secrets redacted. Errors: `generation_not_found`. */
+    tree: (generation: number): DocumentTree => kept(history, generation),
+    /** The document of a generation, to be put back. Errors: `generation_not_found`; `invalid_request` for a secret that is not kept. */
+    restored: (generation: number, current: DocumentTree): DocumentTree => {
+      const found = withSecrets(kept(history, generation), current);
+      if ("tree" in found) return found.tree;
+      const field = formatPath(found.lost);
+      throw new GatewayError(
+        "invalid_request",
+        `generation ${generation} had a secret in ${field}, which the history does not keep: set that field first, or change the document by hand`,
+      );
+    },
+    /** Resolves when all of it is on the disk, or was refused by it. */
+    close: async (): Promise<void> => {
+      await writing;
+    },
+  };
+}
+
+function kept(history: History, generation: number): DocumentTree {
+  const tree = treeOf(history, generation);
+  if (!tree) throw notKept(generation, history);
+  return tree;
+}
+
+function notKept(generation: number, { base, head }: History): GatewayError {
+  return new GatewayError(
+    "generation_not_found",
+    `generation ${generation} is not in the history, which reaches from ${base} to ${head.generation}`,
+  );
+}
+
+function shortText(text: string): string {
+  const plain = redactText(text);
+  return plain.length > longestText ? `${plain.slice(0, longestText)}…` : plain;
+}

@@ -1,0 +1,66 @@
+// What a history must not keep: a secret that a person has taken out of the document would stay in it. Pure.
+import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { Change } from "../../core/merge-patch.ts";
+import type { DocumentTree } from "../document/document.ts";
+import type { FieldChange } from "./entries.ts";
+
+/** In place of a secret. */
+export const redacted = "(redacted)";
+
+/** Of options, as `--preset-allow` may add some whose value is one. */
+const secretName = /(?:^|[-_.])(?:key|token|secret|password|passwd|credential|auth)s?(?:$|[-_.])/i;
+
+/** License keys, also in an address, tokens of the hub, and what stands before the `@` of an address. */
+const secretValue = /\bmgw_[\w-]{16,}|\bhf_[A-Za-z0-9]{16,}|(?<=:\/\/)[^/\s@]+(?=@)|(?<=\/k\/)[^/\s?#]+/g;
+
+export function redactText(text: string): string {
+  return text.replace(secretValue, redacted);
+}
+
+export function redactTree(tree: DocumentTree): DocumentTree {
+  return redact(tree, "") as DocumentTree;
+}
+
+function redact(value: Json, name: string): Json {
+  if (Array.isArray(value)) return value.map((item) => redact(item as Json, name));
+  if (isJsonObject(value)) {
+    const entries = Object.entries(value).map(([key, inner]): [string, Json] => [key, redact(inner, key)]);
+    return Object.fromEntries(entries) as JsonObject;
+  }
+  if (typeof value !== "string") return value;
+  // `image-max-tokens: "512"` is a number of tokens.
+  return secretName.test(name) && !/^-?[\d.]+$/.test(value) ? redacted : redactText(value);
+}
+
+export function redactChange({ path, before, after }: Change): FieldChange {
+  const name = path.at(-1) ?? "";
+  return {
+    path,
+    ...(before === undefined ? {} : { before: redact(before, name) }),
+    ...(after === undefined ? {} : { after: redact(after, name) }),
+  };
+}
+
+/** The tree with the secrets that the document has by now at the same places; or the path of one that is nowhere any more. */
+export function withSecrets(
+  tree: DocumentTree,
+  now: DocumentTree,
+): { readonly tree: DocumentTree } | { readonly lost: readonly string[] } {
+  let lost: readonly string[] | null = null;
+  const restore = (value: Json, current: Json | undefined, path: readonly string[]): Json => {
+    if (isJsonObject(value)) {
+      const inner = isJsonObject(current) ? current : {};
+      const entries = Object.entries(value).map(([key, each]): [string, Json] => [
+        key,
+        restore(each, Object.hasOwn(inner, key) ? inner[key] : undefined, [...path, key]),
+      ]);
+      return Object.fromEntries(entries);
+    }
+    if (!JSON.stringify(value).includes(redacted)) return value;
+    if (current !== undefined && equalJson(redact(current, path.at(-1) ?? ""), value)) return current;
+    lost ??= path;
+    return value;
+  };
+  const restored = restore(tree, now, []) as DocumentTree;
+  return lost === null ? { tree: restored } : { lost };
+}

@@ -1,0 +1,58 @@
+// Fields of the document as the applied file has them. Pure.
+import { GatewayError } from "../core/errors.ts";
+import { isJsonObject, type Json } from "../core/json.ts";
+import { type Change, listChanges } from "../core/merge-patch.ts";
+import type { DocumentTree } from "./document/document.ts";
+import { formatPath } from "./document/validate.ts";
+import { setAt } from "./history/entries.ts";
+
+/** Errors: `invalid_request` for a field that does not differ from the file. `fields` null: all of them. */
+export function resetTree(applied: DocumentTree, tree: DocumentTree, fields: readonly string[] | null): DocumentTree {
+  const changes = listChanges(applied, tree);
+  if (fields === null) return changes.reduce((after, { path, before }) => setAt(after, path, before), tree);
+  return fields.reduce((after, field) => resetField(after, field, changes), tree);
+}
+
+function resetField(tree: DocumentTree, field: string, changes: readonly Change[]): DocumentTree {
+  const within = changes.filter(({ path }) => isWithin(formatPath(path), field));
+  if (within.length > 0) return within.reduce((after, { path, before }) => setAt(after, path, before), tree);
+  const around = changes.find(({ path }) => isWithin(field, formatPath(path)));
+  const part = around && partBelow(around, field);
+  if (!part) throw notDifferent(field, changes);
+  const without = setAt(tree, part.path, part.before);
+  // A part that only calls have set leaves nothing behind; a model without fields is still a model.
+  const isModel = around.path[0] === "models" && around.path.length === 2;
+  const isLeft = around.before !== undefined || isModel || !isEmpty(valueAt(without, around.path));
+  return isLeft ? without : setAt(without, around.path, undefined);
+}
+
+/** `models.acme/a:Q8_0` is around `models.acme/a:Q8_0.ctxSize`. */
+function isWithin(path: string, around: string): boolean {
+  return path === around || path.startsWith(`${around}.`);
+}
+
+/** The field in a part that came or went as a whole. */
+function partBelow(change: Change, field: string): Change | null {
+  const { path, before, after } = change;
+  if (formatPath(path) === field) return change;
+  const whole = after ?? before;
+  if (!isJsonObject(whole)) return null;
+  const key = Object.keys(whole).find((each) => isWithin(field, formatPath([...path, each])));
+  if (key === undefined) return null;
+  const of = (side: Json | undefined): Json | undefined => valueAt(side, [key]);
+  return partBelow({ path: [...path, key], before: of(before), after: of(after) }, field);
+}
+
+function valueAt(tree: Json | undefined, path: readonly string[]): Json | undefined {
+  return path.reduce((value, key) => (isJsonObject(value) ? value[key] : undefined), tree);
+}
+
+function isEmpty(value: Json | undefined): boolean {
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+function notDifferent(field: string, changes: readonly Change[]): GatewayError {
+  const paths = changes.slice(0, 10).map(({ path }) => formatPath(path));
+  const others = paths.length === 0 ? "nothing does" : `what does: ${paths.join(", ")}`;
+  return new GatewayError("invalid_request", `${field} does not differ from the applied file; ${others}`);
+}
