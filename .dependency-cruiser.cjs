@@ -38,6 +38,7 @@ const purity = {
   "src/execute": false,
   "src/reconcile": false,
   "src/catalog": true,
+  "src/metrics": true,
   "src/scheduler/state": true,
   "src/scheduler": false,
   "src/commands": false,

@@ -1,5 +1,6 @@
 // The routes of the desired document, the loop and the journal: their queries and bodies.
 import type { FromSchema } from "json-schema-to-ts";
+import { appliedSchema } from "./applied.ts";
 import { documentSchema } from "./document.ts";
 import { findingsSchema, sourceSchema } from "./plan.ts";
 import { exact, flag, integer, list, open, success, text } from "./shapes.ts";
@@ -86,26 +87,13 @@ const difference = exact(
   { desired: {}, file: {}, at: { type: ["string", "null"], description: "ISO 8601." } },
 );
 
-const nullable = (description: string) => ({ type: ["string", "null"], description }) as const;
-
-export const appliedSchema = {
-  title: "AppliedFile",
-  description: "The file that was applied last: gateway.yaml, or a text that a call gave.",
-  ...exact({
-    sha256: nullable("Of its bytes, hex; null where an older version applied it."),
-    revision: nullable("As the call named it."),
-    by: { ...text("Who applied it."), examples: ["file:ed5a9c4a35cb", "http:PUT /api/desired"] },
-    at: nullable("ISO 8601."),
-  }),
-} as const;
-
 export const desiredSchema = {
   title: "Desired",
   ...exact(
     {
       generation: integer("Moves with each change of the document."),
       document: documentBodySchema,
-      applied: { anyOf: [appliedSchema, { type: "null" }] },
+      applied: appliedSchema,
       differsFromFile: list(difference, "What differs from the applied file, and who set it."),
       removals: list(removalSchema),
     },
@@ -129,6 +117,16 @@ export const readyzSchema = {
   ...exact({
     status: { enum: ["ok", "unready"] },
     reason: text("`Serving`, `Starting`, `ShuttingDown`, or that of `RouterReady` or `TooFewWorkers`."),
+    message: text(),
+  }),
+} as const;
+
+export const modelReadySchema = {
+  title: "ModelReadiness",
+  ...exact({
+    model: text("Its id."),
+    status: { enum: ["ok", "unready"] },
+    reason: text("`Loaded`, `OnDemand`, `ShuttingDown`, or why it is not ready."),
     message: text(),
   }),
 } as const;

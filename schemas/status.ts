@@ -1,5 +1,6 @@
 // Status and conditions of the gateway, as they go over the wire.
 import type { FromSchema } from "json-schema-to-ts";
+import { appliedSchema } from "./applied.ts";
 import { heldActionSchema, runningActionSchema, sourceSchema } from "./plan.ts";
 import { exact, flag, integer, list, text } from "./shapes.ts";
 
@@ -69,9 +70,28 @@ const speechEngineSchema = {
 
 const speechEngineOrOff = { anyOf: [speechEngineSchema, { type: "null" }] } as const;
 
+const runtimeSchema = {
+  title: "ModelRuntime",
+  ...exact({
+    bytes: integer("Of its files."),
+    contextLength: { type: ["integer", "null"], description: "Tokens that the router gives it; null: not known." },
+    state: { ...text("`unloaded`, `loading`, `loaded` or `sleeping`."), examples: ["loaded"] },
+    pid: { type: ["integer", "null"], description: "Of its process; null: it has none, or it is not known." },
+    memoryBytes: { type: ["integer", "null"], description: "Of its process, with what is swapped out." },
+  }),
+} as const;
+
 const modelStatusSchema = {
   title: "ModelStatus",
-  ...exact({ id: text(), desired: flag("The document names it."), conditions: list(conditionSchema) }),
+  ...exact(
+    { id: text(), desired: flag("The document names it."), conditions: list(conditionSchema) },
+    {
+      runtime: {
+        anyOf: [runtimeSchema, { type: "null" }],
+        description: "Its files and its process; null: it is not in the model cache, or clients cannot use it.",
+      },
+    },
+  ),
 } as const;
 
 const waitingSchema = {
@@ -113,6 +133,8 @@ export const statusSchema = {
     health: { enum: ["Healthy", "Progressing", "Degraded", "Suspended"] },
     generation: integer("Of the document."),
     observedGeneration: integer("Of the document that the last pass worked on."),
+    lastPass: { type: ["string", "null"], description: "When the last pass over everything ended, ISO 8601." },
+    applied: appliedSchema,
     source: sourceSchema,
     conditions: list(conditionSchema),
     models: list(modelStatusSchema),
@@ -129,3 +151,19 @@ export const statusSchema = {
 } as const;
 
 export type StatusBody = FromSchema<typeof statusSchema>;
+
+export const logsQuerySchema = exact(
+  {},
+  {
+    model: {
+      ...text("A model, or `router`, `whisper-server`, `speech`; without it, all of them by time."),
+      minLength: 1,
+    },
+    tail: {
+      ...integer("How many of the last lines; without it, 1000."),
+      minimum: 0,
+      maximum: 100_000,
+    },
+    follow: flag("Go on with new lines until the client leaves."),
+  },
+);

@@ -19,6 +19,7 @@ import { createJournal } from "../status/journal.ts";
 import { type Base, createBase } from "./events.ts";
 import { recordHistory } from "./history.ts";
 import { createMachine, createStorage, type Machine } from "./machine.ts";
+import { createMetering } from "./metering.ts";
 import { recordEvents } from "./record.ts";
 import { createRpc } from "./rpc.ts";
 import { createScheduling, type Scheduling } from "./scheduling.ts";
@@ -64,6 +65,7 @@ export async function createCore(
   });
   const parts = { ...base, ...state, ...machine, ...scheduling, ...actions, stateFolder, rpc, loop, lock };
   const status = createStatus(parts);
+  const meters = createMetering(parts);
   const journal = createJournal(Date.now, randomBytes(4).toString("hex"));
   wakeLoop(events, loop);
   events.on("modelInUse", lastUsed.note);
@@ -75,7 +77,7 @@ export async function createCore(
     if (cacheGone) machine.presence.believe();
     loop.retry();
   };
-  return { ...parts, status, journal, retry };
+  return { ...parts, status, meters, journal, retry };
 }
 
 /** What may change the machine: a handler for each action, and the executor that runs them. */

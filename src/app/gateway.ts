@@ -72,6 +72,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await unlessDiskRefuses(logger, () => removeTemporaries(settings.stateDir));
     const core = await createCore(settings, logger, lock, onInstallProgress);
     await unlessDiskRefuses(logger, () => writeFirstDocument(core));
+    await core.logs.open();
     await checkOpenFiles(core);
     return await run(core, keys, options);
   } catch (error) {
@@ -165,7 +166,7 @@ async function shutDown({ core, answers, files, stopping, cutOff }: Running, app
   }
   // An action may have started an engine meanwhile.
   await step(router.close, speech.close);
-  await step(core.lastUsed.close, core.history.close);
+  await step(core.lastUsed.close, core.history.close, core.logs.flush);
   await step(core.stateFolder.stop);
   await step(core.lock.release);
   if (failures.length > 0) throw failures[0];

@@ -8,12 +8,15 @@ import { steadyNow } from "../core/steady.ts";
 import type { InstallProgress } from "../engines/install/build.ts";
 import { createEngineSource } from "../engines/llama/engine-source.ts";
 import { createRouter } from "../engines/llama/router.ts";
+import { createRouterLines } from "../engines/llama/router-lines.ts";
+import type { EngineLogs } from "../engines/process/engine-logs.ts";
 import { createCollector } from "../execute/cache-gc.ts";
 import { createSpeechStore } from "../execute/speech-files.ts";
 import { createHubClient } from "../hub/client.ts";
 import { createObserver, type Observer } from "../observe/observe.ts";
 import type { Workers } from "../rpc/workers.ts";
 import type { Base } from "./events.ts";
+import { createLogs, outputOf } from "./logs.ts";
 import { createSpeech } from "./speech.ts";
 import type { State } from "./state.ts";
 
@@ -27,7 +30,8 @@ export function createMachine(
   const { stateDir, cacheDir, configPath, environment } = settings;
   const presetPath = join(stateDir, "router.preset.ini");
   const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });
-  const router = routerOf(options, presetPath);
+  const logs = createLogs(options);
+  const router = routerOf({ ...options, logs }, presetPath);
   const engine = createEngineSource({
     explicit: settings.llamaServer,
     enginesDir: join(stateDir, "engines"),
@@ -38,7 +42,7 @@ export function createMachine(
     onChange: () => events.emit("changed"),
   });
   const document = () => store.current().document;
-  const speech = createSpeech({ ...options, hub, document });
+  const speech = createSpeech({ ...options, hub, document, logs });
   // The model cache, checked against what the inventory has of it.
   const presence = createCachePresence(cacheDir, () => ({
     count: inventory.entries().length,
@@ -60,7 +64,7 @@ export function createMachine(
       workers,
       onNewEngine: () => events.emit("engineFound"),
     });
-  return { presetPath, hub, router, engine, speech, presence, damage, scanner, observerOf };
+  return { presetPath, hub, logs, router, engine, speech, presence, damage, scanner, observerOf };
 }
 
 /** What looks at the files of models and of speech, and removes them. */
@@ -82,7 +86,8 @@ export function createStorage(parts: Base & State & Machine) {
   return { cacheAccess, speechFiles, collector };
 }
 
-function routerOf({ settings, logger, warn, events }: Base, presetPath: string) {
+function routerOf(options: Base & { readonly logs: EngineLogs }, presetPath: string) {
+  const { settings, warn, events } = options;
   return createRouter({
     presetPath,
     stateDir: settings.stateDir,
@@ -94,7 +99,8 @@ function routerOf({ settings, logger, warn, events }: Base, presetPath: string) 
     reloadTimeoutMs: settings.startTimeoutMs,
     pingMs: Math.max(250, settings.silenceLimitMs / 4),
     now: steadyNow,
-    onOutput: (text) => logger.trace({ engine: "llama-server" }, text.trimEnd()),
+    onOutput: outputOf(options, "llama-server", createRouterLines()),
+    onKey: options.logs.hide,
     onChange: (event) => events.emit("routerChanged", event ?? null),
     onList: () => events.emit("modelsListed"),
     warn,

@@ -81,6 +81,8 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
 
   return {
     scheduler,
+    /** The model's own id, by the router's. */
+    idOf,
     /** Requests under way and waiting, by the models' own ids. */
     requests: () => ({
       inFlight: new Map([...scheduler.inFlight()].map(([id, count]) => [idOf(id), count])),

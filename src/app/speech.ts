@@ -4,6 +4,7 @@ import { cachedTranscriptionModels, cachedVoices, voiceConfigOf } from "../cache
 import { createSpeechLists } from "../cache/download/speech-lists.ts";
 import { steadyNow } from "../core/steady.ts";
 import type { Desired } from "../desired/document/document.ts";
+import type { EngineLogs } from "../engines/process/engine-logs.ts";
 import type { ServerOptions } from "../engines/process/server-process.ts";
 import { createSynthesisEngine } from "../engines/speech/synthesis-engine.ts";
 import { createTranscriptionEngine } from "../engines/speech/transcription-engine.ts";
@@ -11,9 +12,16 @@ import type { HubClient } from "../hub/client.ts";
 import type { SpeechKind, SpeechObserved } from "../plan/observed.ts";
 import { engineReport } from "../status/speech.ts";
 import type { Base } from "./events.ts";
+import { outputOf } from "./logs.ts";
 
-export function createSpeech(options: Base & { readonly hub: HubClient; readonly document: () => Desired }) {
-  const { settings, logger, warn, events, hub, document } = options;
+interface SpeechParts extends Base {
+  readonly hub: HubClient;
+  readonly document: () => Desired;
+  readonly logs: EngineLogs;
+}
+
+export function createSpeech(options: SpeechParts) {
+  const { settings, warn, events, hub, document } = options;
   const { stateDir, cacheDir, environment } = settings;
   const enginesDir = join(stateDir, "engines");
   const voicesDir = join(stateDir, "voices");
@@ -26,7 +34,7 @@ export function createSpeech(options: Base & { readonly hub: HubClient; readonly
     idleMs: settings.speechIdleMs,
     drainMs: settings.drainMs,
     now: steadyNow,
-    onOutput: (text) => logger.trace({ engine }, text.trimEnd()),
+    onOutput: outputOf(options, engine, (line) => ({ log: engine, line })),
     onChange: () => events.emit("changed"),
     onFound: () => events.emit("engineFound"),
     warn,

@@ -8,9 +8,10 @@ import type { Loop, Pass } from "../reconcile/loop.ts";
 import { version } from "../settings/settings.ts";
 import type { StateLock } from "../state/lock.ts";
 import type { StateFolder } from "../state/state-folder.ts";
-import { gatewayFindings, toConditions } from "../status/conditions.ts";
+import { gatewayFindings, notServing, toConditions } from "../status/conditions.ts";
 import type { Condition, Finding, StatusInput } from "../status/finding.ts";
 import { modelFindings } from "../status/model-findings.ts";
+import { modelReady } from "../status/readiness.ts";
 import { modelIds, type StatusReport, statusReport } from "../status/report.ts";
 import { waitingWorkers, workerFindings } from "../status/worker-conditions.ts";
 import type { Base } from "./events.ts";
@@ -35,6 +36,7 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
   /** By subject: `gateway`, a model's id, `worker/ADDRESS`. */
   let conditions: ReadonlyMap<string, readonly Condition[]> = new Map();
   let models: ReturnType<typeof modelIds> = [];
+  let passedAt: number | null = null;
 
   function update({ desired, observed, plan, running }: Pass): void {
     const input: StatusInput = {
@@ -51,9 +53,14 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       command: settings.command,
     };
     models = modelIds(desired, plan.unmanaged);
+    const ofGateway = gatewayFindings(input);
+    const serving = notServing(ofGateway);
     const found: readonly (readonly [subject: string, findings: readonly Finding[]])[] = [
-      ["gateway", gatewayFindings(input)],
-      ...models.map(({ id }) => [id, modelFindings(id, input)] as const),
+      ["gateway", ofGateway],
+      ...models.map(({ id }) => {
+        const own = modelFindings(id, input);
+        return [id, [modelReady(id, own, serving, input), ...own]] as const;
+      }),
       ...workersFound(input),
     ];
     const before = conditions;
@@ -84,7 +91,10 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
     });
   }
 
-  events.on("passed", update);
+  events.on("passed", (pass) => {
+    passedAt = Date.now();
+    update(pass);
+  });
   events.on("sourceChecked", (status) => {
     source = status;
     // A report shows the newest source: the conditions beside it must not be of the one before.
@@ -100,6 +110,7 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       stoppingSince,
       desired: store.current(),
       pass: loop.last(),
+      passedAt,
       router: router.snapshot(),
       binary: engine.path(),
       speech: speech.report(),

@@ -32,11 +32,32 @@ const commands: Readonly<Record<string, Command>> = {
     help: "show what will be done: exit 0 nothing, 2 changes, 1 error or gateway.yaml is not in force",
     run: async (line) => (await import("./plan.ts")).planCommand(line),
   },
+  diff: {
+    operands: "",
+    shown: "-f FILE",
+    flags: [...gateway, "file", "json"],
+    help: "show in which fields a document differs from that of the gateway; - is standard input. Exit 0 nowhere, 2 it differs, 1 error",
+    run: async (line) => (await import("./diff.ts")).diffCommand(line),
+  },
   status: {
     operands: "",
-    flags: [...gateway, "json"],
-    help: "show what is true: exit 0 ready, 2 not ready, 1 as for plan",
+    shown: "[--watch]",
+    flags: [...gateway, "json", "watch"],
+    help: "show what is true, and what needs attention first: exit 0 ready, 2 not ready, 1 as for plan",
     run: async (line) => (await import("./status.ts")).statusCommand(line),
+  },
+  ps: {
+    operands: "",
+    flags: [...gateway, "json"],
+    help: "list the loaded models: context, requests in flight, memory",
+    run: async (line) => (await import("./status.ts")).psCommand(line),
+  },
+  logs: {
+    operands: "[MODEL]",
+    shown: "[-f] [--tail 1000]",
+    flags: [...gateway, "follow", "tail"],
+    help: "print the engines' output: of a model, of router, whisper-server or speech, or of all; -f goes on with new lines",
+    run: async (line) => (await import("./logs.ts")).logsCommand(line),
   },
   history: {
     operands: "[N]",
@@ -89,9 +110,9 @@ const commands: Readonly<Record<string, Command>> = {
     run: async (line) => (await import("./gc.ts")).gcCommand(line),
   },
   validate: {
-    operands: "FILE",
-    flags: ["preset-allow"],
-    help: "check a gateway.yaml: exit 0 valid, 1 not",
+    operands: "FILE…",
+    flags: ["preset-allow", "state", "llama-server", "json"],
+    help: "check documents, - is standard input: keys, values, files beside them, options by the engine here. Exit 0 valid, 1 not",
     run: async (line) => (await import("./validate.ts")).validateCommand(line),
   },
   "engine install": {
@@ -167,7 +188,7 @@ export function commandOf({ command, operands: words, flags, settings, help }: C
   const extra = found.operands.includes("…") ? undefined : operands[names.length];
   if (extra !== undefined) refuse(`${name} does not take ${JSON.stringify(extra)}`);
   const missing = names[operands.length];
-  if (missing !== undefined && !missing.startsWith("[")) refuse(`${name} needs ${missing}`);
+  if (missing !== undefined && !missing.startsWith("[")) refuse(`${name} needs ${missing.replace("…", "")}`);
   return { name, operands };
 }
 
@@ -177,8 +198,8 @@ export function helpText(): string {
 Commands:
 ${Object.keys(commands).map(useWithHelp).join("\n")}
 
-  --json           plan, status, history, models, gc, rm, rollback, reset,
-                   export and key as JSON
+  --json           plan, diff, status, ps, history, models, validate, gc,
+                   rm, rollback, reset, export and key as JSON
   --force          let pull, rm, gc, rollback and reset change a gateway on
                    --port that is not the one of the state folder
   --help           what a single command takes

@@ -1,37 +1,83 @@
-// `status`: prints the status of the running gateway.
+// `status` and `ps`: what is true of the running gateway, and which models are loaded.
+import { setTimeout as delay } from "node:timers/promises";
 import type { ShortStatusBody, StatusBody } from "../client/index.ts";
+import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
+import { paintFor } from "./colors.ts";
 import { withGateway } from "./connect.ts";
-import { amounts } from "./progress.ts";
-import { printJson, printProblem } from "./text.ts";
+import { memoryOf, stateOf, statusScreen } from "./status-screen.ts";
+import { ageText, bytesText, printJson, printProblem, printTable } from "./text.ts";
 
-export async function statusCommand({ settings, json }: CommandLine): Promise<number> {
+/** ms between two screens. */
+const everyMs = 1_000;
+
+export async function statusCommand({ settings, json, flags }: CommandLine): Promise<number> {
+  if (flags.includes("watch")) return watch(settings, json);
   const answer = await withGateway({ settings }, (client) => client.status());
   if (json) printJson(answer);
-  else if ("conditions" in answer) printStatus(answer);
+  else if ("conditions" in answer) for (const line of screenOf(answer)) console.log(line);
   else printShortStatus(answer, settings);
+  return exitCode(answer);
+}
+
+/** Exit code 0, with no model loaded too. */
+export async function psCommand({ settings, json }: CommandLine): Promise<number> {
+  const answer = await withGateway({ settings }, (client) => client.status());
+  if (!("conditions" in answer)) {
+    printShortStatus(answer, settings);
+    return 1;
+  }
+  const loaded = answer.models.filter(({ runtime }) => runtime && runtime.state !== "unloaded");
+  if (json) return printJson(loaded.map(({ id, runtime }) => ({ id, ...runtime, inFlight: answer.inFlight[id] ?? 0 })));
+  const rows = loaded.map((model) => [
+    model.id,
+    stateOf(model),
+    String(model.runtime?.contextLength ?? "–"),
+    String(answer.inFlight[model.id] ?? 0),
+    memoryOf(model),
+    bytesText(model.runtime?.bytes ?? 0),
+    String(model.runtime?.pid ?? "–"),
+    ageText(model.conditions.find(({ type }) => type === "Loaded")?.lastTransitionTime, Date.now()),
+  ]);
+  if (rows.length === 0) console.log("No model is loaded.");
+  else printTable([["MODEL", "STATE", "CONTEXT", "IN FLIGHT", "MEMORY", "SIZE", "PID", "SINCE"], ...rows]);
+  return 0;
+}
+
+function screenOf(status: StatusBody): string[] {
+  const { stdout } = process;
+  return statusScreen(status, {
+    now: Date.now(),
+    paint: paintFor(stdout),
+    columns: stdout.isTTY ? stdout.columns : undefined,
+  });
+}
+
+function exitCode(answer: StatusBody | ShortStatusBody): number {
   const source = "conditions" in answer && answer.conditions.find(({ type }) => type === "SourceValid");
   if (source && source.status === "False") return printProblem(source.message);
   return answer.gateway.ready ? 0 : 2;
 }
 
-function printStatus({ conditions, models, gateway, running, inFlight, waiting }: StatusBody): void {
-  console.log(`Model Gateway ${gateway.version}`);
-  printConditions(conditions);
-  for (const { message, progress } of running) console.log(`* ${message}${progress ? `: ${amounts(progress)}` : ""}`);
-  for (const model of models) {
-    console.log(model.id);
-    printConditions(model.conditions);
-    const answers = inFlight[model.id];
-    if (answers !== undefined) console.log(`  ${answers} answer(s) under way`);
-    for (const each of waiting.filter((entry) => entry.model === model.id))
-      console.log(`  ${each.requests} waiting for ${each.for}, the oldest for ${Math.round(each.oldestMs / 1000)} s`);
-  }
-}
-
-function printConditions(conditions: StatusBody["conditions"]): void {
-  for (const { type, status, reason, message } of conditions)
-    console.log(`  ${type.padEnd(13)} ${status.padEnd(8)} ${reason}: ${message}`);
+/** Until Ctrl+C, or the gateway is gone. */
+async function watch(settings: Settings, json: boolean): Promise<number> {
+  const { stdout } = process;
+  if (!stdout.isTTY || json)
+    throw new GatewayError("invalid_request", "--watch needs a terminal; programs read /api/events");
+  return withGateway({ settings }, async (client) => {
+    stdout.write("\u001b[2J");
+    for (;;) {
+      const answer = await client.status();
+      if (!("conditions" in answer)) {
+        printShortStatus(answer, settings);
+        return 1;
+      }
+      const lines = screenOf(answer).slice(0, stdout.rows - 1);
+      // From the top, each line to its end, then what is left of the screen before.
+      stdout.write(`\u001b[H${lines.map((line) => `${line}\u001b[K\n`).join("")}\u001b[J`);
+      await delay(everyMs);
+    }
+  });
 }
 
 /** The status without a license key. */

@@ -22,6 +22,16 @@ export function durationText(seconds: number): string {
   return `${Math.floor(whole / 3600)}h ${twoDigits(Math.floor((whole % 3600) / 60))}m`;
 }
 
+/** How long ago: `44s`, `3m`, `2h`, `5d`; empty where it is not known. */
+export function ageText(since: string | null | undefined, now: number): string {
+  if (since === null || since === undefined) return "";
+  const seconds = Math.max(0, Math.floor((now - Date.parse(since)) / 1000));
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}
+
 /** `12 ms`, `1.2 s`, `3m 05s` */
 export function elapsedText(ms: number): string {
   if (ms < 1000) return `${ms} ms`;
@@ -65,13 +75,16 @@ export function printProblem(message: string): number {
 }
 
 /** In columns, two blanks apart. */
-export function printTable(rows: readonly (readonly string[])[]): void {
+export function tableLines(rows: readonly (readonly string[])[]): string[] {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length))) ?? [];
-  for (const row of rows)
-    console.log(
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    );
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+export function printTable(rows: readonly (readonly string[])[]): void {
+  for (const line of tableLines(rows)) console.log(line);
 }

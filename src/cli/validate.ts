@@ -1,24 +1,45 @@
-// `validate FILE`: every problem as FILE:LINE:COLUMN, as editors and CI read it.
-import { GatewayError, systemCode } from "../core/errors.ts";
-import { parseBytes } from "../desired/document/parse.ts";
-import type { CommandLine } from "../settings/settings.ts";
-import { readBytesIfPresent } from "../state/atomic-file.ts";
+// `validate FILE… | -`: every problem with its place and what to do.
+import { resolve } from "node:path";
+import { toDesired } from "../desired/document/document.ts";
+import { locateIn, parseBytes, type SourceProblem } from "../desired/document/parse.ts";
+import type { CommandLine, Settings } from "../settings/settings.ts";
+import { type EngineHere, findEngine, problemsHere } from "./checks-here.ts";
+import { type DocumentFile, problemLines, readDocumentFile } from "./document-file.ts";
+import { printJson } from "./text.ts";
 
-export async function validateCommand({ operands, settings }: CommandLine): Promise<number> {
-  const [path = ""] = operands;
-  const bytes = await readBytesIfPresent(path).catch((error: unknown) => {
-    throw new GatewayError("invalid_request", `${path} cannot be read (${systemCode(error) ?? String(error)})`, {
-      cause: error,
-    });
-  });
-  if (bytes === null) throw new GatewayError("invalid_request", `there is no ${path}`);
-  const parsed = parseBytes(bytes, settings.presetAllow);
-  if (parsed.ok) {
-    console.log(`${path} is valid`);
-    return 0;
-  }
-  for (const { line, column, path: key, message } of parsed.problems)
-    console.error(`${path}:${line}:${column}: ${key ? `${key}: ` : ""}${message}`);
-  if (parsed.more > 0) console.error(`${path}: and ${parsed.more} more problems`);
-  return 1;
+interface Verdict {
+  readonly file: string;
+  readonly valid: boolean;
+  readonly problems: readonly SourceProblem[];
+  /** Problems beyond those. */
+  readonly more: number;
+}
+
+export async function validateCommand({ operands, settings, json }: CommandLine): Promise<number> {
+  const files: DocumentFile[] = [];
+  for (const path of operands) files.push(await readDocumentFile(path));
+  const engine = await findEngine(settings);
+  const verdicts = await Promise.all(files.map((file) => verdictOf(file, engine, settings)));
+  const valid = verdicts.every((verdict) => verdict.valid);
+  if (json) printJson({ valid, engine: engine?.path ?? null, files: verdicts });
+  else for (const verdict of verdicts) printVerdict(verdict, engine);
+  return valid ? 0 : 1;
+}
+
+async function verdictOf(
+  { name, bytes }: DocumentFile,
+  engine: EngineHere | null,
+  { presetAllow }: Settings,
+): Promise<Verdict> {
+  const parsed = parseBytes(bytes, presetAllow);
+  if (!parsed.ok) return { file: name, valid: false, problems: parsed.problems, more: parsed.more };
+  // What comes in by standard input has its files in the working folder.
+  const found = await problemsHere(resolve(name), toDesired(parsed.tree), engine);
+  const problems = locateIn(bytes.toString("utf8"), found);
+  return { file: name, valid: problems.length === 0, problems, more: 0 };
+}
+
+function printVerdict({ file, valid, ...problems }: Verdict, engine: EngineHere | null): void {
+  if (valid) console.log(`${file} is valid${engine ? "" : "; no llama-server is here to check its options by"}`);
+  for (const line of problemLines(file, problems)) console.error(line);
 }

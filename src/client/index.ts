@@ -17,7 +17,15 @@ import type {
 } from "../../schemas/speech.ts";
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 import { GatewayClientError } from "./error.ts";
-import { type EventsOptions, followEvents, type GatewayEvent, type PullOptions, pullModel } from "./streams.ts";
+import {
+  type EventsOptions,
+  followEvents,
+  followLogs,
+  type GatewayEvent,
+  type LogOptions,
+  type PullOptions,
+  pullModel,
+} from "./streams.ts";
 import {
   type CallOptions,
   type ClientRequest,
@@ -35,7 +43,7 @@ export type { ModelEntry } from "../../schemas/openai.ts";
 export type { PlanBody } from "../../schemas/plan.ts";
 export type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 export { GatewayClientError } from "./error.ts";
-export type { EventsOptions, GatewayEvent, PullOptions } from "./streams.ts";
+export type { EventsOptions, GatewayEvent, LogOptions, PullOptions } from "./streams.ts";
 export type { CallOptions } from "./transport.ts";
 export type GatewayClientOptions = TransportOptions;
 
@@ -122,6 +130,11 @@ export function createGatewayClient(options: GatewayClientOptions) {
       post<ReconciledBody>("/api/reconcile", undefined, call, { wait }),
     /** Ends with the connection; an abort ends it without an error. */
     events: (call: EventsOptions = {}): AsyncIterable<GatewayEvent> => followEvents(transport, call),
+    /** The engines' last lines, of one model or of all. */
+    logs: async ({ model, tail, signal }: LogOptions = {}) =>
+      (await transport.send("/api/logs", { query: { model, tail }, signal })).text(),
+    /** Line by line, and then new ones as they come; an abort ends it without an error. */
+    followLogs: (call: LogOptions = {}): AsyncIterable<string> => followLogs(transport, call),
     /** All fail with `speech_off` where speech is off. */
     speech: {
       transcribe: (audio: Blob, { model, fileName = "audio.wav", signal }: TranscribeOptions = {}) => {

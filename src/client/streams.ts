@@ -69,6 +69,26 @@ export async function* followEvents(
   }
 }
 
+export interface LogOptions extends CallOptions {
+  /** Default: all, by time. */
+  readonly model?: string | undefined;
+  /** How many of the last lines; default 1000. */
+  readonly tail?: number | undefined;
+}
+
+export async function* followLogs(
+  transport: Transport,
+  { model, tail, signal }: LogOptions,
+): AsyncGenerator<string, void, undefined> {
+  try {
+    const { body } = await transport.send("/api/logs", { query: { model, tail, follow: true }, signal });
+    yield* linesOf(body);
+  } catch (error) {
+    if (signal?.aborted) return;
+    throw connectionLost(error, signal);
+  }
+}
+
 /** Lines without their ends. Leaving the loop closes the stream. */
 async function* linesOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<string, void, undefined> {
   if (!stream) return;

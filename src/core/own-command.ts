@@ -4,7 +4,9 @@
 export type OwnCommand = (...words: readonly string[]) => string;
 
 /** These call a gateway; the others read its state folder only. */
-const asking = new Set(["plan", "status", "models", "pull", "rm", "gc", "history", "rollback", "export", "reset"]);
+const asking = new Set(
+  "plan diff apply wait status ps logs models pull rm gc history rollback export reset".split(" "),
+);
 
 export function ownCommand(start: {
   /** Absolute, as all paths here. The script that was started: a checkout's `cli.js`, or the name under which a package manager linked it. */

@@ -41,9 +41,12 @@ function whyNever(key: string): string | null {
 }
 
 /** What `--preset-allow` adds to the list. */
-export type PresetAllow = ReadonlySet<string>;
+export type PresetAllow = Pick<ReadonlySet<string>, "has">;
 
 export const noneAllowed: PresetAllow = new Set();
+
+/** Of a document for a gateway whose `--preset-allow` is not known here: it decides. */
+export const anyAllowed: PresetAllow = { has: () => true };
 
 /** Why a document may not set this option; null where it may. */
 export function presetKeyProblem(key: string, allowed: PresetAllow): string | null {

@@ -10,6 +10,7 @@ import { rewriteKeyedUrl } from "./auth/presented.ts";
 import { installNative, type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
 import { type CompatRoutesDeps, compatRoutes, installCompat, llamaRoutes, plainRoutes } from "./openai/routes.ts";
 import { bodyLimitOf } from "./server/collect-body.ts";
+import { countRequests, familyLabels } from "./server/count-requests.ts";
 import type { Family } from "./server/errors.ts";
 import { sendError } from "./server/family.ts";
 import { type FirstLook, waitForFirstLook } from "./server/first-look.ts";
@@ -51,7 +52,7 @@ export interface AppDeps {
   readonly settings: AppSettings;
   readonly own: GatewayRoutesDeps;
   /** What the chat families share. */
-  readonly families: CompatRoutesDeps & Omit<NativeRoutesDeps, "zeroEjects">;
+  readonly families: Omit<CompatRoutesDeps & NativeRoutesDeps, "zeroEjects" | "meters">;
   readonly speech: SpeechRoutesDeps;
   readonly keys: LicenseKeys;
   /** Whether only this machine can connect. */
@@ -67,13 +68,15 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   const { settings, families, stopping, answers } = deps;
   const access = createAccess({ ...settings, ...deps });
   const prefixes = servedPrefixes(settings);
+  const requests = deps.own.meters.requests;
+  const partsOf = (family: RouteFamily) => ({ ...families, meters: requests.family(familyLabels[family]) });
   // Without a logger of its own: it listens to each response for one, a twentieth of a short chat. Failures are logged where they happen.
   const app = Fastify({
     serverFactory: (others) =>
       createPlainServer(
         serverOptions(settings),
         {
-          routes: plainRoutes(prefixes, families),
+          routes: plainRoutes(prefixes, { compat: partsOf("compat"), llama: partsOf("llama") }),
           access,
           mostBytes: settings.bodyLimit,
           isOpen: (socket) =>
@@ -106,6 +109,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   });
   app.addHook("onClose", () => families.upstream.close());
   limitConnections(app, settings.maxConnections, (fields, message) => deps.logger.warn(fields, message));
+  countRequests(app, requests);
   installAccess(app, access, settings.corsOrigins);
   app.addHook("onRequest", (request, reply, done) => {
     if (request.routeOptions.config.endless !== true) answers.note(reply.raw);
@@ -127,13 +131,13 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       routes(inner);
     });
   for (const prefix of prefixes.compat) {
-    looking(prefix, (inner) => installCompat(inner, "compat", families));
+    looking(prefix, (inner) => installCompat(inner, "compat", partsOf("compat")));
     looking(prefix, (inner) => installAudio(inner, deps.speech));
   }
-  for (const prefix of prefixes.llama) looking(prefix, (inner) => installCompat(inner, "llama", families));
+  for (const prefix of prefixes.llama) looking(prefix, (inner) => installCompat(inner, "llama", partsOf("llama")));
   // At /api clients are Ollama's, and expect its rule: generate, then unload.
   for (const prefix of prefixes.native)
-    looking(prefix, (inner) => installNative(inner, { ...families, zeroEjects: prefix !== "/api" }));
+    looking(prefix, (inner) => installNative(inner, { ...partsOf("native"), zeroEjects: prefix !== "/api" }));
   scope("", (inner) => gatewayRoutes(inner, deps.own));
   looking("", (inner) => installSpeech(inner, deps.speech));
   for (const prefix of prefixes.front) scope(prefix, (inner) => installRoutes(inner, "front", [frontRoute], {}));

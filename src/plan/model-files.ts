@@ -34,7 +34,7 @@ export function fileValues(
   /** The path to give to the engine; null where there is none. */
   function pathOf(field: string, name: string): string | null {
     const file = files.get(name) ?? { state: "unfit", why: `${name} has not been read yet` };
-    const why = file.state === "unfit" ? file.why : whyNot(field, name, file);
+    const why = whyUnfit(field, name, file);
     if (why !== null) problems.push(`${field} is left out: ${why}`);
     if (why !== null || file.state === "unfit") return null;
     identities.push(file.identity);
@@ -67,7 +67,9 @@ export function fileValues(
 /** What the preset file cannot hold; the router cuts and trims values. */
 const unholdable = /[#;\r\n]|^\s|\s$/;
 
-function whyNot(field: string, name: string, file: DocumentFile & { readonly state: "fit" }): string | null {
+/** Why the engine cannot be given a file; null where it can. */
+export function whyUnfit(field: string, name: string, file: DocumentFile): string | null {
+  if (file.state === "unfit") return file.why;
   if (field !== "chatTemplate" && !file.isGguf) return `${name} is not a GGUF file`;
   // Commas part the adapters there, and a colon the scale.
   const isFit = !unholdable.test(file.path) && !(field === "lora" && /[,:]/.test(file.path));

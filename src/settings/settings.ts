@@ -59,6 +59,16 @@ const commandFlags = {
   json: { type: "boolean" },
   yes: { type: "boolean" },
   force: { type: "boolean" },
+  watch: { type: "boolean" },
+  "dry-run": { type: "boolean" },
+  wait: { type: "boolean" },
+  timeout: { type: "string" },
+  for: { type: "string" },
+  revision: { type: "string" },
+  generation: { type: "string" },
+  file: { type: "string" },
+  follow: { type: "boolean" },
+  tail: { type: "string" },
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "v" },
 } as const;
@@ -86,9 +96,14 @@ export function readSettings(args: readonly string[], environment: Environment =
 }
 
 function parse(args: readonly string[], environment: Environment): ReturnType<typeof parseArgs> {
-  const options = Object.fromEntries(settingRows.map(({ flag }) => [flag, { type: "string" as const }]));
+  const settings = Object.fromEntries(settingRows.map(({ flag }) => [flag, { type: "string" as const }]));
+  const options = { ...settings, ...commandFlags };
+  const common = { args: [...args], allowPositionals: true } as const;
+  // As everywhere, `-f` follows a log, and names the file of all else.
+  const [command] = parseArgs({ ...common, options, strict: false }).positionals;
+  const name = command === "logs" ? "follow" : "file";
   try {
-    return parseArgs({ args: [...args], allowPositionals: true, options: { ...options, ...commandFlags } });
+    return parseArgs({ ...common, options: { ...options, [name]: { ...commandFlags[name], short: "f" } } });
   } catch (error) {
     // What follows is advice on how to pass a dash as a word.
     const [why = ""] = (error instanceof Error ? error.message : String(error)).split(". ");

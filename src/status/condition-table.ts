@@ -11,6 +11,8 @@ interface Reason {
 }
 
 export interface ConditionType {
+  /** Its `type` in a report, where another subject has a condition of the same name. */
+  readonly type?: string;
   readonly scope: "gateway" | "speech" | "model" | "worker";
   /** `positive`: True is how it should be. `negative`: False is. */
   readonly polarity: "positive" | "negative";
@@ -33,14 +35,14 @@ const conditionOf =
   <Reasons extends ConditionType["reasons"]>(
     scope: ConditionType["scope"],
     reasons: Reasons,
-    notes: Pick<ConditionType, "only" | "alsoFrom"> = {},
+    notes: Pick<ConditionType, "type" | "only" | "alsoFrom"> = {},
   ) => ({ scope, polarity, reasons, ...notes });
 const positive = conditionOf("positive");
 const negative = conditionOf("negative");
 
 const notObserved = unknown("It cannot be read at the moment; the message has the cause.");
 
-/** By type, in the order of the docs. */
+/** By type or, where two subjects share one, by a name of its own; in the order of the docs. */
 export const conditionTable = {
   Ready: positive(
     "gateway",
@@ -51,6 +53,17 @@ export const conditionTable = {
       ShuttingDown: no("The gateway is stopping."),
     },
     { alsoFrom: "the reason of `RouterReady`; `TooFewWorkers`" },
+  ),
+  Healthy: positive(
+    "gateway",
+    {
+      NothingFails: yes("Nothing fails, and nothing needs a hand."),
+      ModelsFail: no(
+        "Models that the document names cannot be had, loaded or set up; the message names them.",
+        "Correct what the message says, or take them out of the document.",
+      ),
+    },
+    { alsoFrom: "the reason of `RouterReady`, `SourceValid`, `StateWritable` or `Stalled`; `TooFewWorkers`" },
   ),
   SourceValid: positive("gateway", {
     Applied: yes("gateway.yaml is applied."),
@@ -155,6 +168,14 @@ export const conditionTable = {
       NotAnswering: no("An engine does not answer; it is restarted after `--silence-limit`."),
     },
     { only: "where the document has `speech`", alsoFrom: "the reason of a failed start" },
+  ),
+  ModelReady: positive(
+    "model",
+    {
+      Loaded: yes("It is loaded."),
+      OnDemand: yes("It is loaded with the first request."),
+    },
+    { type: "Ready", alsoFrom: "the reason of `Present`, `Loaded` or `RouterReady`; `TooFewWorkers`" },
   ),
   Present: positive(
     "model",

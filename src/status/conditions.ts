@@ -12,6 +12,7 @@ import {
   reported,
   type StatusInput,
 } from "./finding.ts";
+import { healthy } from "./health.ts";
 import { speechFindings } from "./speech.ts";
 import { workersReady } from "./worker-conditions.ts";
 
@@ -39,7 +40,7 @@ export function gatewayFindings(input: StatusInput): Finding[] {
     workersReady(input.desired, input.observed),
     ...speechFindings(input),
   ];
-  return [ready(parts), ...parts];
+  return [ready(parts), healthy(notServing(parts), parts, input), ...parts];
 }
 
 /** Why no chat can be served, of the gateway's findings or conditions. A stuck pull, for one, does not stop chats. */

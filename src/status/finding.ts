@@ -27,7 +27,7 @@ export interface StatusInput {
   readonly observed: Observed;
   readonly plan: Plan;
   readonly source: SourceStatus;
-  readonly running: readonly Pick<RunningAction, "action" | "startedAt">[];
+  readonly running: readonly Pick<RunningAction, "action" | "startedAt" | "progress">[];
   readonly backoff: ReadonlyMap<string, BackoffEntry>;
   readonly hub: { readonly status: "unknown" | "reachable" | "unreachable"; readonly message: string };
   /** Whether the state folder takes changes. */
@@ -61,11 +61,12 @@ export function finding<Type extends ConditionName>(
   const { reasons }: ConditionType = conditionTable[type];
   const { status, meaning, remedy } = reasons[reason] as ConditionType["reasons"][string];
   const sentence = message ?? meaning;
-  return { type, status, reason, message: remedy === null ? sentence : followedBy(sentence, remedy) };
+  return reported(type, status, reason, remedy === null ? sentence : followedBy(sentence, remedy));
 }
 
 /** What another part of the gateway found, with its own reason, message and remedy. */
-export function reported(type: ConditionName, status: Truth, reason: string, message: string): Finding {
+export function reported(name: ConditionName, status: Truth, reason: string, message: string): Finding {
+  const { type = name }: ConditionType = conditionTable[name];
   return { type, status, reason, message };
 }
 

@@ -49,7 +49,8 @@ function present(
     : finding("Present", "Absent", planned?.message ?? "It is not in the model cache.");
 }
 
-function fetchFailure(id: string, backoff: StatusInput["backoff"]): BackoffEntry | undefined {
+/** Of the pull or import that its document entry asks for. */
+export function fetchFailure(id: string, backoff: StatusInput["backoff"]): BackoffEntry | undefined {
   const key = `model/${id}`;
   return failureOf(backoff, "model.pull", key) ?? failureOf(backoff, "model.import", key);
 }
@@ -101,14 +102,19 @@ function loaded({ observed: { router }, requests }: StatusInput, cached: CachedM
   if (listed.value === "loaded")
     return finding("Loaded", "Loaded", `It is loaded with ${listed.nCtx ?? "unknown"} tokens of context.`);
   if (listed.value === "loading") return finding("Loaded", "Loading");
-  const failing = requests.failing.get(listed.id);
-  if (failing) {
-    const loads = failing.failures === 1 ? "Its last load" : `Each of its last ${failing.failures} loads`;
-    const until = `The next try is not before ${new Date(failing.until).toISOString()}.`;
-    return finding("Loaded", "LoadFailing", `${loads} failed: ${failing.message.replace(/\.$/, "")}. ${until}`);
-  }
+  const failing = loadFailing(listed.id, requests);
+  if (failing) return failing;
   if (listed.failed) return finding("Loaded", "LoadFailed");
   return finding("Loaded", "Unloaded", `The router reports it as ${listed.value}.`);
+}
+
+/** What is known of loads that failed, of a model that is not loaded. */
+export function loadFailing(upstreamId: string, { failing }: RequestFacts): Finding | undefined {
+  const last = failing.get(upstreamId);
+  if (!last) return undefined;
+  const loads = last.failures === 1 ? "Its last load" : `Each of its last ${last.failures} loads`;
+  const until = `The next try is not before ${new Date(last.until).toISOString()}.`;
+  return finding("Loaded", "LoadFailing", `${loads} failed: ${last.message.replace(/\.$/, "")}. ${until}`);
 }
 
 /** Of a model that was drained for a change. */

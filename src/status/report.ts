@@ -4,6 +4,7 @@ import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 import type { DesiredState, Removal } from "../desired/document/document.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot } from "../plan/observed.ts";
+import { notServing } from "./conditions.ts";
 import { type Condition, finding } from "./finding.ts";
 import { rpcWarning } from "./worker-conditions.ts";
 
@@ -34,6 +35,8 @@ export interface ReportInput extends Pick<StatusReport, "speech" | "source" | "c
   readonly desired: DesiredState;
   /** Of the newest pass; null before the first. */
   readonly pass: { readonly desired: DesiredState; readonly plan: Plan } | null;
+  /** ms: when it ended. */
+  readonly passedAt: number | null;
   readonly router: Pick<RouterSnapshot, "phase" | "pid" | "silentSince" | "crashes">;
   readonly binary: string | null;
   readonly workers: readonly WorkerStatus[];
@@ -66,6 +69,8 @@ export function statusReport(input: ReportInput): StatusReport {
     health: healthOf(conditions, desired.document.suspend),
     generation: desired.generation,
     observedGeneration: pass?.desired.generation ?? 0,
+    lastPass: input.passedAt === null ? null : new Date(input.passedAt).toISOString(),
+    applied: desired.applied,
     source: input.source,
     conditions: conditions.map((condition) => whileStopping(condition, input.stoppingSince)),
     models: input.models,
@@ -121,11 +126,12 @@ function syncOf(conditions: readonly Condition[], isObserved: boolean): StatusRe
 }
 
 function healthOf(conditions: readonly Condition[], suspended: boolean): StatusReport["health"] {
-  const status = (type: string): string | undefined => conditions.find((condition) => condition.type === type)?.status;
+  const is = (type: string): boolean => conditions.some((each) => each.type === type && each.status === "True");
   if (suspended) return "Suspended";
-  if (status("Stalled") === "True") return "Degraded";
-  if (status("Ready") === "True") return status("Reconciling") === "True" ? "Progressing" : "Healthy";
-  return status("Reconciling") === "True" ? "Progressing" : "Degraded";
+  const isProgressing = is("Reconciling");
+  if (notServing(conditions)) return isProgressing && !is("Stalled") ? "Progressing" : "Degraded";
+  if (!is("Healthy")) return "Degraded";
+  return isProgressing ? "Progressing" : "Healthy";
 }
 
 /** Every model that the document names or the cache holds, by the id under which clients ask for it. */

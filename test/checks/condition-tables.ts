@@ -26,7 +26,7 @@ export function conditionTables(table: (head: readonly string[], rows: readonly 
   );
 }
 
-function rowsOf([type, { reasons, alsoFrom }]: readonly [string, ConditionType]): string[][] {
+function rowsOf([key, { type = key, reasons, alsoFrom }]: readonly [string, ConditionType]): string[][] {
   const name = `\`${type}\``;
   const rows = Object.entries(reasons).map(([reason, { status, meaning, remedy }]) => [
     name,

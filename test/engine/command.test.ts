@@ -163,6 +163,20 @@ test("validate names every problem with its place", async (t) => {
   assert.match(bad.stderr, /gateway\.yaml:5:5: models\[1\]\.ctxSze: unknown key/);
   await folders.writeConfig("version: 1\n");
   assert.equal((await runCommand(t, folders, ["validate", folders.configPath])).code, 0);
+  // The options of the engine that is here, which has fewer than a document may set with --preset-allow.
+  await folders.writeConfig(
+    "version: 1\nmodels:\n  - id: acme/a:Q8_0\n    preset: { top-k: 4, top-kk: 4, flash-attn: on }\n",
+  );
+  const options = await runCommand(t, folders, ["validate", folders.configPath, "--preset-allow", "top-kk"]);
+  assert.equal(options.code, 1);
+  assert.match(
+    options.stderr,
+    /^\S+gateway\.yaml:4:25: models\[0\]\.preset\.top-kk: the engine \S+ has no option top-kk \(did you mean top-k\?\)\n$/,
+  );
+  const input = "version: 1\nmodels: [acme/a:Q8_0]\n";
+  const both = await runCommand(t, folders, ["validate", "-", folders.configPath], {}, input);
+  assert.deepEqual([both.code, both.stdout], [1, "<stdin> is valid\n"]);
+  await folders.writeConfig("version: 1\n");
   const extra = await runCommand(t, folders, ["validate", folders.configPath, "/nope"]);
   assert.deepEqual([extra.code, extra.stdout], [1, ""]);
   await writeFile(folders.configPath, "version: 1 # caf\u00e9\n", "latin1");

@@ -73,8 +73,9 @@ test("a client that leaves its line is out at once, and nothing is loaded for it
     /^model_gateway_requests_waiting\{model="acme\/other:Q8_0",for="room"\} 3$/m,
   );
   const { stdout } = await runCommand(t, gateway, ["status", "--port", new URL(gateway.url).port]);
-  assert.match(stdout, /^acme\/other:Q8_0\n(?: {2}.*\n)* {2}3 waiting for room, the oldest for \d+ s$/m);
-  assert.match(stdout, /^acme\/talker:Q8_0\n(?: {2}.*\n)* {2}1 answer\(s\) under way$/m);
+  assert.match(stdout, /^MODEL +SIZE +CONTEXT +STATE +SINCE +IN FLIGHT +WAITING +MEMORY$/m);
+  assert.match(stdout, /^acme\/other:Q8_0 +[\d.]+ kB +\d+ +unloaded +\d+s +0 +3 for room, \d+s +–$/m);
+  assert.match(stdout, /^acme\/talker:Q8_0 +[\d.]+ MB +\d+ +loaded +\d+s +1 +0 +[\d.]+ MB$/m);
   leaving.abort();
   await Promise.all(asked);
   await gateway.until("out of it", (status) => status.waiting.length === 0);

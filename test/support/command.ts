@@ -47,19 +47,21 @@ export function commandLine(args: readonly string[]): [string, ...string[]] {
   return [process.execPath, ...flags, join(packageRoot, "dist", "src", "cli.js"), ...args];
 }
 
-/** Starts the command; what is left of it ends with the test, by KILL. */
+/** Starts the command, with `input` as its standard input; what is left of it ends with the test, by KILL. */
 export async function startCommand(
   t: Ending,
   folders: GatewayFolders,
   args: readonly string[],
   extra: Readonly<Record<string, string>> = {},
+  input?: string,
 ): Promise<RunningCommand> {
   const environment = environmentOf(folders, { LLAMA_SERVER: await llamaServer(), ...extra });
   const [node, ...command] = commandLine(args);
   const child = spawn(node, command, {
     env: environment,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
   });
+  child.stdin.end(input);
   let stdout = "";
   let stderr = "";
   const watchers = new Set<() => void>();
@@ -104,6 +106,7 @@ export async function runCommand(
   folders: GatewayFolders,
   args: readonly string[],
   extra: Readonly<Record<string, string>> = {},
+  input?: string,
 ): Promise<CommandResult> {
-  return (await startCommand(t, folders, args, extra)).exited;
+  return (await startCommand(t, folders, args, extra, input)).exited;
 }

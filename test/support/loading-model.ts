@@ -4,6 +4,7 @@ import type { GatewayError } from "../../src/core/errors.ts";
 import type { AnswerSink } from "../../src/engines/llama/upstream.ts";
 import type { NativeRoutesDeps } from "../../src/http/ollama/routes.ts";
 import type { CompatRoutesDeps } from "../../src/http/openai/routes.ts";
+import { createRequestMeters } from "../../src/metrics/requests.ts";
 import type { Lease } from "../../src/scheduler/requests.ts";
 
 type Outcome = "loaded" | GatewayError;
@@ -62,6 +63,7 @@ export function loadingModel(answer: (stream: boolean) => string, tickMs: number
     },
     cutOff: new AbortController().signal,
     onFailure: () => undefined,
+    meters: createRequestMeters().family("openai"),
     ...(tickMs === null ? {} : { tickMs }),
   } as unknown as LoadingModel["deps"];
   return { deps, waiting, loaded };

@@ -97,6 +97,13 @@ function outlineProblem(text: string): string | null {
   return null;
 }
 
+/** Problems of a text that parses and is valid, with their places: for what only this machine shows, as a file that is not there. */
+export function locateIn(text: string, problems: readonly Problem[]): SourceProblem[] {
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { lineCounter, prettyErrors: false });
+  return problems.map((problem) => locate(document, lineCounter, problem));
+}
+
 function locate(document: Document, lineCounter: LineCounter, problem: Problem): SourceProblem {
   const offset = offsetOf(document, problem);
   const { line, col } = lineCounter.linePos(offset);

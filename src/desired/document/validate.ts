@@ -1,10 +1,11 @@
 // Validates a desired document: every problem at once, with its path.
 import { Ajv, type ErrorObject } from "ajv";
 import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../../schemas/document.ts";
-import { presetKeyPattern } from "../../../schemas/preset-options.ts";
+import { presetKeyPattern, presetOptions } from "../../../schemas/preset-options.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { idForm, normaliseName, parseModelId } from "../../core/ids.ts";
 import { equalJson, isJsonObject } from "../../core/json.ts";
+import { nearMatch } from "../../core/near-match.ts";
 import { noneAllowed, type PresetAllow, presetKeyProblem, presetValueProblem } from "../../core/preset-keys.ts";
 import { isPublicLiteral, workerProblem } from "../../core/worker-address.ts";
 import { modelFileName } from "../../speech/transcription-models.ts";
@@ -18,6 +19,11 @@ export interface Problem {
   readonly message: string;
   /** The unknown key itself is at fault, not its value. */
   readonly atKey?: boolean;
+}
+
+/** With the keys that may stand in its place: they are compared with it only if the problem is listed. */
+interface Found extends Problem {
+  readonly known?: readonly string[];
 }
 
 export type Validation =
@@ -56,6 +62,7 @@ const forms: ReadonlyMap<string, string> = new Map([
   [modelSchema.properties.aliases.items.pattern, "a name of letters, digits and _ . / : + @ -"],
 ]);
 
+const options = [...presetOptions.keys()];
 const isPresetKey = new RegExp(presetKeyPattern);
 const modelPattern = new RegExp(speechSchema.properties.transcription.properties.model.pattern, "u");
 const voicePattern = new RegExp(speechSchema.properties.synthesis.properties.voice.pattern, "u");
@@ -66,7 +73,7 @@ export function validateDocument(value: unknown, presetAllow: PresetAllow = none
   const fits = matchesSchema(value);
   const errors = fits ? [] : (matchesSchema.errors ?? []).filter(isForThisShape);
   // Also beside a broken key: all problems are reported at once.
-  const problems = [
+  const problems: readonly Found[] = [
     ...errors.slice(0, mostRead).map(toProblem),
     ...modelProblems(listIn(value, "models"), presetAllow),
     ...workerProblems(value),
@@ -77,13 +84,22 @@ export function validateDocument(value: unknown, presetAllow: PresetAllow = none
   const all = [
     ...new Map(problems.map((problem) => [JSON.stringify([problem.path, problem.message]), problem])).values(),
   ];
-  const listed = all.slice(0, mostListed).map((problem) => ({ ...problem, message: clip(problem.message) }));
+  const listed = all.slice(0, mostListed).map(withNearKey);
   return {
     ok: false,
     problems: listed,
     more: all.length - listed.length + Math.max(0, errors.length - mostRead),
     isTooLarge: false,
   };
+}
+
+/** What to write instead. */
+function withNearKey({ known, ...problem }: Found): Problem {
+  if (!known) return { ...problem, message: clip(problem.message) };
+  const near = nearMatch(String(problem.path.at(-1)), known);
+  // Of the options there are 200.
+  const others = known.length > 20 ? "" : ` (known: ${known.join(", ")})`;
+  return { ...problem, message: clip(problem.message) + (near === null ? others : ` (did you mean ${near}?)`) };
 }
 
 /** A model is a string or an object: of a failed `anyOf` only the branch that the value resembles is reported. */
@@ -96,17 +112,22 @@ function isForThisShape(error: ErrorObject): boolean {
   return branch[1] === "1" || typeof error.data === "string";
 }
 
-function toProblem(error: ErrorObject): Problem {
+function toProblem(error: ErrorObject): Found {
   const path = pathOf(error.instancePath);
   const parameters = error.params as Record<string, unknown>;
   const key = error.propertyName;
   switch (error.keyword) {
     case "additionalProperties":
-      return { path: [...path, String(parameters["additionalProperty"])], message: "unknown key", atKey: true };
+      return {
+        path: [...path, String(parameters["additionalProperty"])],
+        message: "unknown key",
+        atKey: true,
+        known: Object.keys((error.parentSchema as { properties?: object }).properties ?? {}),
+      };
     case "pattern": {
       // A key that breaks `propertyNames` is reported at its parent, with the key's name beside it.
       const noOption = "not the long form of a llama-server option, without dashes";
-      if (key !== undefined) return { path: [...path, key], message: noOption, atKey: true };
+      if (key !== undefined) return { path: [...path, key], message: noOption, atKey: true, known: options };
       const pattern = String(parameters["pattern"]);
       // Its own check has the better message.
       if (pattern === rpcSchema.properties.workers.items.pattern)
@@ -139,10 +160,10 @@ export function pathOf(pointer: string): (string | number)[] {
 }
 
 /** Rules for models beyond the schema, for values of any shape. */
-function modelProblems(models: readonly unknown[], presetAllow: PresetAllow): Problem[] {
+function modelProblems(models: readonly unknown[], presetAllow: PresetAllow): Found[] {
   const ids = models.map((entry) => (isJsonObject(entry) ? entry["id"] : entry));
   const firstById = firstIndexes(ids, (id) => id.toLowerCase());
-  const own = models.flatMap((entry, index): Problem[] => {
+  const own = models.flatMap((entry, index): Found[] => {
     const id = ids[index];
     const presets = presetProblems(entry, index, presetAllow);
     if (typeof id !== "string") return presets;
@@ -191,14 +212,16 @@ function listIn(value: unknown, key: string): readonly unknown[] {
   return Array.isArray(list) ? list : [];
 }
 
-function presetProblems(entry: unknown, index: number, presetAllow: PresetAllow): Problem[] {
+function presetProblems(entry: unknown, index: number, presetAllow: PresetAllow): Found[] {
   if (!isJsonObject(entry) || !isJsonObject(entry["preset"])) return [];
-  return Object.entries(entry["preset"]).flatMap(([key, value]): Problem[] => {
+  return Object.entries(entry["preset"]).flatMap(([key, value]): Found[] => {
     const path = ["models", index, "preset", key];
     // The schema's own check reports such a key.
     if (!isPresetKey.test(key)) return [];
     const problem = presetKeyProblem(key, presetAllow);
-    if (problem !== null) return [{ path, message: problem, atKey: true }];
+    // Of what no setting would allow the reason says what to do.
+    const isMisspelt = problem !== null && presetKeyProblem(key, new Set([key])) === null;
+    if (problem !== null) return [{ path, message: problem, atKey: true, ...(isMisspelt && { known: options }) }];
     if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return [];
     const message = presetValueProblem(key, value);
     return message === null ? [] : [{ path, message }];

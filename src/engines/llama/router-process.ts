@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { systemCode } from "../../core/errors.ts";
 import { stateError } from "../../state/atomic-file.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
+import type { EngineOutput } from "../process/engine-logs.ts";
 import { freePort } from "../process/free-port.ts";
 import { markerName, markerValue } from "../process/leftovers.ts";
 import { type ManagedProcess, startProcess } from "../process/managed-process.ts";
@@ -27,7 +28,9 @@ export interface RouterProcessOptions {
   readonly now: () => number;
   /** Chooses a port; a test overrides it. */
   readonly choosePort?: () => Promise<number>;
-  readonly onOutput: (text: string) => void;
+  readonly onOutput: EngineOutput;
+  /** The key must not be in any text that is kept. */
+  readonly onKey: (key: string) => void;
 }
 
 /** In the state folder. */
@@ -44,6 +47,7 @@ export async function startRouterProcess(
 ): Promise<RouterProcess> {
   const port = await (options.choosePort ?? freePort)();
   const key = randomBytes(24).toString("base64url");
+  options.onKey(key);
   const process = await startProcess({
     path: binary,
     args: routerArguments(port, options.presetPath),

@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { errorLine } from "../../core/error-line.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { engineEnvironment } from "./engine-environment.ts";
+import type { EngineOutput } from "./engine-logs.ts";
 import { freePort } from "./free-port.ts";
 import { markerName, markerValue } from "./leftovers.ts";
 import { exitText, type ManagedProcess, startProcess } from "./managed-process.ts";
@@ -29,7 +30,7 @@ export interface ServerOptions {
   /** ms without a response after which a ready process counts as hanging and is ended. */
   readonly silenceLimitMs: number;
   readonly now: () => number;
-  readonly onOutput: (text: string) => void;
+  readonly onOutput: EngineOutput;
   /** It responds, or no longer responds. */
   readonly onChange: () => void;
   readonly warn: (message: string, fields: object) => void;

@@ -10,20 +10,26 @@ import { type EditRoutesDeps, editRoutes } from "./edits.ts";
 import { createEventStreams, type EventRouteDeps, eventsRoute } from "./events.ts";
 import { type HistoryRoutesDeps, historyRoutes } from "./history.ts";
 import { createHubQueue, type HubRoutesDeps, hubRoutes } from "./hub.ts";
+import { type LogRoutesDeps, logsRoute } from "./logs.ts";
+import { type ModelReadyDeps, modelReadyRoutes } from "./model-ready.ts";
 import { createReports, type StatusRoutesDeps, statusRoutes } from "./status.ts";
 
 type OwnRoutesDeps = StatusRoutesDeps &
+  ModelReadyDeps &
   HistoryRoutesDeps &
   EventRouteDeps &
   EditRoutesDeps &
   HubRoutesDeps &
-  DiskRoutesDeps;
+  DiskRoutesDeps &
+  LogRoutesDeps;
 
 export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...statusRoutes,
+  ...modelReadyRoutes,
   ...desiredRoutes,
   ...historyRoutes,
   eventsRoute,
+  logsRoute,
   ...editRoutes,
   ...hubRoutes,
   ...diskRoutes,

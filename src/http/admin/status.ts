@@ -3,21 +3,25 @@ import type { FastifyRequest } from "fastify";
 import { livezSchema, openApiSchema, readyzSchema } from "../../../schemas/desired.ts";
 import { json, ok, textSchema } from "../../../schemas/route.ts";
 import { shortStatusSchema, statusSchema } from "../../../schemas/status.ts";
+import { type MeteredParts, samplesOf } from "../../metrics/samples.ts";
+import { contentType, metricsText } from "../../metrics/text.ts";
 import { notServing } from "../../status/conditions.ts";
 import { finding } from "../../status/finding.ts";
-import { metricsText } from "../../status/metrics.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { routesOf } from "../server/route.ts";
+import { type RuntimeDeps, withRuntimes } from "./model-runtime.ts";
 
-const firstLook = { reason: "Starting", message: "the first pass is not complete" } as const;
+/** Nothing is known yet. */
+export const firstLook = { reason: "Starting", message: "the first pass is not complete" } as const;
 
 /** ms. A report on 2000 models takes 10 ms to make, and requests for it need no license key. */
 const strangersReportAge = 500;
 
-export interface StatusRoutesDeps {
+export interface StatusRoutesDeps extends RuntimeDeps {
   readonly reportFor: (request: FastifyRequest) => StatusReport;
   /** The gateway stops. */
   readonly stopping: AbortSignal;
+  readonly meters: MeteredParts;
 }
 
 const { get } = routesOf<StatusRoutesDeps>();
@@ -40,9 +44,9 @@ export const statusRoutes = [
       anyOf: [statusSchema, shortStatusSchema],
     }),
     config: { licenseKey: "short" },
-    handler: ({ reportFor }, request) => {
-      const report = reportFor(request);
-      return request.keyScope !== null ? report : shortReport(report);
+    handler: async (deps, request) => {
+      const report = deps.reportFor(request);
+      return request.keyScope !== null ? withRuntimes(report, deps) : shortReport(report);
     },
   }),
   get("/livez", {
@@ -70,9 +74,9 @@ export const statusRoutes = [
   get("/metrics", {
     operationId: "metrics",
     summary: "Get metrics for Prometheus",
-    response: ok("Gauges.", { content: { "text/plain": { schema: textSchema } } }),
-    handler: ({ reportFor }, request, reply) =>
-      reply.type("text/plain; version=0.0.4; charset=utf-8").send(metricsText(reportFor(request))),
+    response: ok("Gauges, counters and histograms.", { content: { "text/plain": { schema: textSchema } } }),
+    handler: ({ reportFor, meters }, request, reply) =>
+      reply.type(contentType).send(metricsText(samplesOf(reportFor(request), meters))),
   }),
   get("/openapi.json", {
     operationId: "openapi",

@@ -33,6 +33,7 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
   let made: ChatRecord[] = [];
   /** Of the last event that was parsed; null: it has more than a text. */
   let shape: EventShape | null = null;
+  let figures: Pick<ChatRecord, "prompt_eval_count" | "eval_count"> = {};
 
   function parse(block: Buffer): void {
     let last: unknown = null;
@@ -76,10 +77,12 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
       const last = records.end();
       // The exchange renders it, with the reason why the answer was cut.
       if (last instanceof GatewayError) return last;
+      figures = last;
       if (!stream) return JSON.stringify(write(merged(made, last)));
       made.push(last);
       return written();
     },
+    count: (meter) => meter.addTokens(figures.prompt_eval_count ?? 0, figures.eval_count ?? 0),
   };
 }
 

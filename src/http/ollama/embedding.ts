@@ -12,6 +12,7 @@ import { ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { askInstance, type EngineAnswer } from "../../engines/llama/ask-instance.ts";
 import { isRefusal } from "../../engines/llama/upstream.ts";
+import type { RequestMeter } from "../../metrics/requests.ts";
 import type { Lease } from "../../scheduler/requests.ts";
 import { withinScope } from "../auth/within-scope.ts";
 import { withCause } from "../proxy/exchange.ts";
@@ -73,13 +74,19 @@ function embed(
   { model, input, truncate, dimensions, keep_alive, options }: NativeEmbed,
   write: (embedded: Embedded) => object,
 ): Promise<object> {
+  const cameAt = performance.now();
   const texts = textsOf(input);
   const wishes = { keepAlive: keepAliveOf(keep_alive), contextSize: options?.num_ctx ?? undefined };
-  return withModel(deps, reply, model, withinScope(reply.request.keyScope, wishes), async (call) => {
+  return withModel(deps, reply, model, withinScope(reply.request.keyScope, wishes), async (call, meter) => {
     const beganAt = performance.now();
     if (texts.length === 0) return write({ vectors: [], tokens: 0, beganAt });
     const answer = await ask(call, texts, truncate ?? true);
-    if (answer.status === 200) return write({ ...read(answer.text, dimensions ?? 0), beganAt });
+    if (answer.status === 200) {
+      const embedded = read(answer.text, dimensions ?? 0);
+      meter.model.addTokens(embedded.tokens, 0);
+      meter.wasAnswered(performance.now() - cameAt);
+      return write({ ...embedded, beganAt });
+    }
     const { status, body } = renderEngineError("native", answer.status, answer.text);
     // That a text is too long is the client's doing; the engine's 500 would be asked for again.
     return reply.code(limitIn(answer) === null ? status : 400).send(body);
@@ -97,12 +104,15 @@ async function withModel<T>(
   reply: FastifyReply,
   name: string,
   { keepAlive, contextSize }: ReturnType<typeof withinScope>,
-  use: (call: CallEngine) => Promise<T>,
+  use: (call: CallEngine, meter: RequestMeter) => Promise<T>,
 ): Promise<T> {
   const { catalog, chatContext, scheduler, prompts, upstream } = deps;
   const source = reply.request.body;
   const left = clientLeft(reply);
   const model = catalog.resolve(name);
+  reply.request.servedModel = model.id;
+  const meter = deps.meters.of(reply.request.routeOptions.config.route ?? "", model.id);
+  const cameAt = performance.now();
   const permit = await prompts.enter(model.upstreamId, largeBytes(source), left);
   const callOf =
     ({ instance }: Lease): CallEngine =>
@@ -114,8 +124,9 @@ async function withModel<T>(
     for (let attempt = 1; ; attempt++) {
       const lease = chatContext.tryAcquire(model, contextSize) ?? (await chatContext.acquire(model, contextSize, left));
       scheduler.keep(model.upstreamId, keepAlive);
+      if (attempt === 1) meter.model.queueWait.observe((performance.now() - cameAt) / 1000);
       try {
-        return await use(callOf(lease));
+        return await use(callOf(lease), meter);
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
         // Its process ended between our looking and our asking: the next instance is asked.

@@ -32,24 +32,32 @@ const shared = {
     deps.zeroEjects && isJsonObject(body) && keepsForNoTime(body) ? { model: body["model"], keep_alive: 0 } : body,
 } as const;
 
+const [chatRoute, generateRoute] = ["/chat", "/generate"] as const;
+
+interface Asked extends ParsedRequest {
+  readonly route: string;
+}
+
 export const generationRoutes = [
-  post("/chat", {
+  post(chatRoute, {
     ...shared,
     operationId: "nativeChat",
     summary: "Chat, as Ollama does",
     description: `No messages: loads the model, or with \`keep_alive: 0\` unloads it. ${zeroEjects}`,
     body: nativeChatSchema,
     response: ok(inPieces, lines(nativeChatRecordSchema), json(nativeChatRecordSchema)),
-    handler: (deps, { body }, reply) => answer(deps, reply, parseChatRequest(body), (record) => record),
+    handler: (deps, { body }, reply) =>
+      answer(deps, reply, { ...parseChatRequest(body), route: chatRoute }, (record) => record),
   }),
-  post("/generate", {
+  post(generateRoute, {
     ...shared,
     operationId: "nativeGenerate",
     summary: "Complete a prompt, as Ollama does",
     description: `No prompt: loads the model, or with \`keep_alive: 0\` unloads it. ${zeroEjects}`,
     body: nativeGenerateSchema,
     response: ok(inPieces, lines(nativeGenerateRecordSchema), json(nativeGenerateRecordSchema)),
-    handler: (deps, { body }, reply) => answer(deps, reply, parseGenerateRequest(body), generateRecord),
+    handler: (deps, { body }, reply) =>
+      answer(deps, reply, { ...parseGenerateRequest(body), route: generateRoute }, generateRecord),
   }),
 ];
 
@@ -57,7 +65,7 @@ export const generationRoutes = [
 async function answer(
   deps: NativeRoutesDeps,
   reply: FastifyReply,
-  { model: name, purpose, needs, stream, numCtx, topLogprobs, path, upstream, ...asked }: ParsedRequest,
+  { model: name, purpose, needs, stream, numCtx, topLogprobs, path, route, upstream, ...asked }: Asked,
   write: AnswerShape["write"],
 ): Promise<unknown> {
   const wishes = withinScope(reply.request.keyScope, { contextSize: numCtx, keepAlive: asked.keepAlive });
@@ -84,6 +92,7 @@ async function answer(
     stream: true,
     body: encodeJson({ ...upstream, model: model.id }, reply.request.body),
     path,
+    route,
     translator: answerTranslator({ model: name, topLogprobs, stream, read, write }),
     ...wishes,
   });

@@ -20,6 +20,7 @@ import type { Catalog } from "../../catalog/catalog.ts";
 import type { Edits } from "../../commands/edits.ts";
 import { toGatewayError } from "../../core/errors.ts";
 import type { KeyScope } from "../../keys/key-list.ts";
+import { noModel } from "../../metrics/requests.ts";
 import { withinScope } from "../auth/within-scope.ts";
 import { runGeneration } from "../proxy/exchange.ts";
 import type { ExchangeDeps, Generation as Wanted } from "../proxy/generation.ts";
@@ -47,6 +48,8 @@ interface Generation extends Pick<RouteSchema, "operationId" | "summary" | "desc
   readonly dialect?: "messages";
   /** Every model can do it. */
   readonly isBasic?: true;
+  /** The tokens in its answer are not computed. */
+  readonly isCount?: true;
   readonly request: Schema;
   readonly answer: Schema;
 }
@@ -57,11 +60,13 @@ function generation({
   stream: kind,
   dialect,
   isBasic,
+  isCount,
   request,
   answer,
   ...text
 }: Generation): Route<CompatRoutesDeps> {
-  return post(path.replace(/^\/v1/, ""), {
+  const route = path.replace(/^\/v1/, "");
+  return post(route, {
     config: {
       // Images and whole documents come in it.
       body: "chat",
@@ -84,6 +89,7 @@ function generation({
     const refuse = (thrown: unknown): void => {
       const error = toGatewayError(thrown);
       if (error.status >= 500) deps.onFailure(error, path);
+      deps.meters.of(route, noModel).ended(error.status);
       refuseRaw(response, dialect ?? "compat", error);
     };
     try {
@@ -102,7 +108,9 @@ function generation({
       body,
       stream: stream && kind !== undefined,
       path,
+      route,
       translator: kind === "responses" ? completeResponses(translator, model.id) : translator,
+      ...(isCount && { isCount }),
       ...withinScope(scope, wishes),
     };
   }
@@ -179,6 +187,7 @@ export const compatGenerations = [
     request: messagesSchema,
     answer: tokensCountedSchema,
     dialect: "messages",
+    isCount: true,
   }),
 ];
 

@@ -1,5 +1,6 @@
 // Passes the engine's answer on as it comes, and detects a cut stream by how it ends. Changes no byte.
 import { GatewayError } from "../../core/errors.ts";
+import { countTokens, type TokenCounter } from "../../core/token-counts.ts";
 import type { Translator } from "../proxy/generation.ts";
 import type { Dialect } from "../server/errors.ts";
 
@@ -49,6 +50,11 @@ class PassThrough implements Translator {
   readonly #kept: Buffer[] = [];
   /** Blocks of whole lines: the last event, and what came with it. A search in each block cost a tenth of a fast stream. */
   readonly #last: Buffer[] = [];
+  /** The block before them: the end mark may come alone, after the event that has the counts. */
+  #before: Buffer | undefined;
+  /** Anthropic's first event has the count of the prompt. */
+  #first: Buffer | undefined;
+  #end = "";
 
   constructor(kind: StreamKind) {
     this.family = ends[kind].dialect;
@@ -65,24 +71,46 @@ class PassThrough implements Translator {
       this.#kept.push(block);
       return null;
     }
+    this.#first ??= block;
     this.#note(block);
     return block;
   }
 
   end(rest: Buffer): Buffer | GatewayError | null {
-    if (!this.#isStream) return this.#kept.length === 0 ? rest : Buffer.concat([...this.#kept, rest]);
+    if (!this.#isStream) {
+      const whole = this.#kept.length === 0 ? rest : Buffer.concat([...this.#kept, rest]);
+      this.#end = endOf(whole);
+      return whole;
+    }
     this.#note(rest);
     // A stream that was cut has no such end, however orderly its connection was closed. Where the engine has said why, a second
     // word from us would hide it.
-    if (!this.#lastEvent.test(Buffer.concat(this.#last).toString("latin1")))
+    this.#end = Buffer.concat(this.#last).toString("latin1");
+    if (!this.#lastEvent.test(this.#end))
       return new GatewayError("upstream_failed", "the engine broke off before the response was complete");
     return rest.length > 0 ? rest : null;
   }
 
+  count(counter: TokenCounter): void {
+    const first = this.#first?.toString("latin1", 0, countsWithin) ?? "";
+    countTokens(first + (this.#before ? endOf(this.#before) : "") + this.#end, counter);
+  }
+
   #note(block: Buffer): void {
-    if (!isBlank(block) && endsEvent(this.#last.at(-1))) this.#last.length = 0;
+    const before = this.#last.at(-1);
+    if (!isBlank(block) && endsEvent(before)) {
+      this.#before = before;
+      this.#last.length = 0;
+    }
     this.#last.push(block);
   }
+}
+
+/** Bytes of an answer's beginning or end that have its counts. */
+const countsWithin = 1_024;
+
+function endOf(block: Buffer): string {
+  return block.toString("latin1", Math.max(0, block.length - countsWithin));
 }
 
 /** White space or a comment. */

@@ -56,6 +56,7 @@ export function completeResponses(
     ...(inner.waiting && { waiting: inner.waiting }),
     begin: (contentType) => inner.begin(contentType),
     end: (rest) => inner.end(rest),
+    count: (meter) => inner.count?.(meter),
     nextSequence: () => sequence,
     lines: (block) => {
       // Null: it is no stream, and kept to its end.

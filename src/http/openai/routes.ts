@@ -27,13 +27,13 @@ export const llamaRoutes: readonly Route<CompatRoutesDeps>[] = [
 /** What plain requests may be for, by path. */
 export function plainRoutes(
   { compat, llama }: Readonly<Record<"compat" | "llama", readonly string[]>>,
-  deps: CompatRoutesDeps,
+  parts: Readonly<Record<"compat" | "llama", CompatRoutesDeps>>,
 ): ReadonlyMap<string, PlainRoute> {
-  const below = (prefixes: readonly string[], routes: readonly Route<CompatRoutesDeps>[]) =>
+  const below = (prefixes: readonly string[], routes: readonly Route<CompatRoutesDeps>[], deps: CompatRoutesDeps) =>
     prefixes.flatMap((prefix) =>
       routes.flatMap(({ url, plain }) => (plain ? [[prefix + url, plain.bind(null, deps)] as const] : [])),
     );
-  return new Map([...below(compat, compatGenerations), ...below(llama, llamaGenerations)]);
+  return new Map([...below(compat, compatGenerations, parts.compat), ...below(llama, llamaGenerations, parts.llama)]);
 }
 
 export function installCompat(app: FastifyInstance, family: "compat" | "llama", deps: CompatRoutesDeps): void {

@@ -5,6 +5,7 @@ import { contextOf } from "../../commands/chat-context.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { LineBlocks } from "../../core/event-stream.ts";
 import { type AnswerSink, type Exchange, isRefusal, lengthOf } from "../../engines/llama/upstream.ts";
+import type { RequestMeter } from "../../metrics/requests.ts";
 import { needsPermit, type PromptPermit } from "../../scheduler/prompt-queue.ts";
 import type { Lease } from "../../scheduler/requests.ts";
 import { errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "../server/errors.ts";
@@ -35,6 +36,8 @@ class Answering implements AnswerSink, ReplyListener {
   readonly #deps: ExchangeDeps;
   readonly #generation: Generation;
   readonly #raw: RawReply;
+  readonly #meter: RequestMeter;
+  readonly #beganAt = performance.now();
   #lease: Lease | null = null;
   #permit: PromptPermit | null = null;
   #exchange: Exchange | null = null;
@@ -47,11 +50,14 @@ class Answering implements AnswerSink, ReplyListener {
   readonly #blocks = new LineBlocks();
   #isDue = false;
   #headers: Readonly<Record<string, string>> = {};
+  /** Of the answer, or of the error in which it ended; 0: none was sent. */
+  #outcome = 0;
 
   constructor(deps: ExchangeDeps, response: ServerResponse, generation: Generation) {
     this.#deps = deps;
     this.#generation = generation;
     this.#raw = new RawReply(response, this);
+    this.#meter = deps.meters.of(generation.route, generation.model.id);
   }
 
   begin(): void {
@@ -59,8 +65,10 @@ class Answering implements AnswerSink, ReplyListener {
     if (stream && translator.waiting) this.#tickAfter(Math.min(firstTickMs, this.#tickMs()));
     try {
       const lease = needsPermit(lengthOf(body)) ? null : this.#deps.chatContext.tryAcquire(model, contextSize);
-      if (lease) this.#send(lease);
-      else void this.#wait();
+      if (lease) {
+        this.#meter.model.queueWait.observe(0);
+        this.#send(lease);
+      } else void this.#wait();
     } catch (error) {
       this.#giveUp(error);
     }
@@ -82,7 +90,9 @@ class Answering implements AnswerSink, ReplyListener {
       const left = this.#leftSignal();
       if (!this.#permit && needsPermit(lengthOf(body)))
         this.#permit = await prompts.enter(model.upstreamId, lengthOf(body), left);
-      this.#send(chatContext.tryAcquire(model, contextSize) ?? (await chatContext.acquire(model, contextSize, left)));
+      const lease = chatContext.tryAcquire(model, contextSize) ?? (await chatContext.acquire(model, contextSize, left));
+      if (this.#attempt === 1) this.#meter.model.queueWait.observe(this.#sinceBegin() / 1000);
+      this.#send(lease);
     } catch (error) {
       this.#giveUp(error);
     }
@@ -115,7 +125,7 @@ class Answering implements AnswerSink, ReplyListener {
   }
 
   data(chunk: Buffer): boolean {
-    this.#isAnswering ||= this.#status === 200;
+    if (!this.#isAnswering && this.#status === 200) this.#beginAnswer();
     this.#blocks.push(chunk);
     // Passed on once per turn of the event loop: a write per token would be a system call each.
     if (!this.#isDue && this.#isAnswering && this.#generation.stream) {
@@ -123,6 +133,11 @@ class Answering implements AnswerSink, ReplyListener {
       process.nextTick(passOn, this);
     }
     return !this.#raw.isBlocked();
+  }
+
+  #beginAnswer(): void {
+    this.#isAnswering = true;
+    if (this.#generation.stream) this.#meter.firstTokenCame(this.#sinceBegin());
   }
 
   passOn(): void {
@@ -185,7 +200,13 @@ class Answering implements AnswerSink, ReplyListener {
     this.#over();
   }
 
+  #sinceBegin(): number {
+    return performance.now() - this.#beganAt;
+  }
+
   #over(): void {
+    this.#meter.ended(this.#outcome);
+    if (this.#outcome === 200) this.#meter.wasAnswered(this.#sinceBegin());
     clearTimeout(this.#tick);
     this.#release();
     this.#permit?.end();
@@ -212,6 +233,8 @@ class Answering implements AnswerSink, ReplyListener {
 
   #finish(last: Uint8Array | string | GatewayError | null): void {
     if (last instanceof GatewayError) return this.#failWith(last);
+    this.#outcome = 200;
+    if (!this.#generation.isCount) this.#generation.translator.count?.(this.#meter.model);
     if (!this.#raw.headersSent()) return this.#raw.answer(200, last ?? "", this.#headers);
     if (last !== null) this.#raw.write(last);
     this.#raw.end();
@@ -224,6 +247,7 @@ class Answering implements AnswerSink, ReplyListener {
 
   #refuse(rendered: RenderedError, headers: Readonly<Record<string, string>> = {}): void {
     const { family, nextSequence } = this.#generation.translator;
+    this.#outcome = rendered.status;
     if (!this.#raw.headersSent()) return this.#raw.answer(rendered.status, JSON.stringify(rendered.body), headers);
     this.#raw.write(frameOf(family, rendered, nextSequence?.()));
     this.#raw.end();

@@ -2,7 +2,9 @@
 import type { ChatContext } from "../../commands/chat-context.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { KeepAlive } from "../../core/keep-alive.ts";
+import type { TokenCounter } from "../../core/token-counts.ts";
 import type { Upstream } from "../../engines/llama/upstream.ts";
+import type { FamilyMeter } from "../../metrics/requests.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import type { PromptQueue } from "../../scheduler/prompt-queue.ts";
 import type { Scheduler } from "../../scheduler/scheduler.ts";
@@ -25,11 +27,16 @@ export interface Translator {
    * whole line; all of an answer that is no stream.
    */
   end(rest: Buffer): Uint8Array | string | GatewayError | null;
+  /** Adds the tokens of the whole answer, after its end, where the engine has counted them. */
+  count?(counter: TokenCounter): void;
 }
 
 export interface Generation {
   readonly model: CachedModel;
+  /** The engine's. */
   readonly path: string;
+  /** The client's, below its family's prefix. */
+  readonly route: string;
   /** In pieces. */
   readonly body: readonly Uint8Array[];
   /** Whether the engine is asked for a stream. */
@@ -39,6 +46,8 @@ export interface Generation {
   readonly contextSize?: number | undefined;
   /** How long the model stays loaded after it. */
   readonly keepAlive?: KeepAlive;
+  /** Its answer counts tokens that are not computed. */
+  readonly isCount?: true;
 }
 
 export interface ExchangeDeps {
@@ -49,6 +58,8 @@ export interface ExchangeDeps {
   /** The gateway stops: answers still in flight end in an error frame. */
   readonly cutOff: AbortSignal;
   readonly onFailure: (error: GatewayError, model: string) => void;
+  /** Of the family whose requests these are. */
+  readonly meters: FamilyMeter;
   /** How long a stream's client waits without a byte; the first one comes earlier. */
   readonly tickMs?: number;
   /** ms that a client may leave its answer unread while others wait for the model. */

@@ -19,6 +19,8 @@ declare module "fastify" {
     readonly anyMediaType?: true;
     /** Set by {@link installRoutes}. */
     readonly family?: RouteFamily;
+    /** Set by {@link installRoutes}: its address below the family's prefix. */
+    readonly route?: string;
     /** Set by {@link installRoutes}: what the OpenAPI document has of the route. */
     readonly document?: RouteSchema;
   }
@@ -80,7 +82,7 @@ export function installRoutes<Deps>(
     app.route({
       ...options,
       schema: checkedParts(family, options.method, schema),
-      config: { ...config, family, document: schema },
+      config: { ...config, family, route: options.url, document: schema },
       ...(refuse && { onRequest: async (request: FastifyRequest) => refuse(deps, request) }),
       ...(parse && {
         preValidation: async (request: FastifyRequest) => {

@@ -17,6 +17,7 @@ for (const args of [
   ["plan", "--state", "s", "--config", "c", "--port", "1", "--json"],
   ["serve", "--queue-limit", "3", "--config", "c"],
   ["validate", "good.yaml"],
+  ["validate", "good.yaml", "better.yaml", "-", "--json"],
   ["validate", "-h"],
   ["rm", "acme/a:Q8_0", "--yes", "--json"],
   ["engine", "install"],
@@ -27,9 +28,9 @@ for (const args of [
   test(`taken: ${args.join(" ") || "nothing"}`, () => check(...args));
 
 for (const [args, message] of [
-  [["validate", "good.yaml", "/nope"], /^validate does not take "\/nope"; /],
   [["validate"], /^validate needs FILE; /],
-  [["validate", "good.yaml", "--json"], /^validate does not take --json, which is for plan, status, /],
+  [["validate", "good.yaml", "--yes"], /^validate does not take --yes, which is for rm, gc; /],
+  [["serve", "--json"], /^serve does not take --json, which is for plan, diff, /],
   [["plan", "now"], /^plan does not take "now"; /],
   [["plan", "--queue-limit", "3"], /^plan does not take --queue-limit, which is for serve; /],
   [["status", "--config", "c"], /^status does not take --config, which is for serve, plan; /],

@@ -110,13 +110,13 @@ const models: readonly (readonly [
   [
     "being pulled",
     "acme/a:Q8_0",
-    { document: model, running: [{ action: pullOfModel, startedAt: 0 }] },
+    { document: model, running: [{ action: pullOfModel, startedAt: 0, progress: null }] },
     { Present: "False Pulling" },
   ],
   [
     "in the queue",
     "acme/a:Q8_0",
-    { document: model, running: [{ action: pullOfModel, startedAt: null }] },
+    { document: model, running: [{ action: pullOfModel, startedAt: null, progress: null }] },
     { Present: "False Queued" },
   ],
   ["its pull failed", "acme/a:Q8_0", { document: model, backoff: stalledPull }, { Present: "False QuantNotFound" }],

@@ -75,11 +75,12 @@ const atRest: ReportInput = {
   stoppingSince: null,
   desired: state(3, { rpc: { mode: "rpc", workers: ["h:1"] } }),
   pass: { desired: state(3), plan: plan({}) },
+  passedAt: 60_000,
   router: { phase: "ready", pid: 7, silentSince: null, crashes: [1, 2] },
   binary: "/bin/llama-server",
   speech: { transcription: null, synthesis: null },
   source: { path: "/gateway.yaml", valid: true, reason: "Applied", message: "", problems: [] },
-  conditions: conditions({ Ready: "True", Synced: "True", Reconciling: "False", Stalled: "False" }),
+  conditions: conditions({ Ready: "True", Healthy: "True", Synced: "True", Reconciling: "False", Stalled: "False" }),
   models: [],
   workers: [worker],
   running: [],
@@ -97,6 +98,8 @@ test("the whole status of a gateway at rest", () => {
     health: "Healthy",
     generation: 3,
     observedGeneration: 3,
+    lastPass: "1970-01-01T00:01:00.000Z",
+    applied: null,
     source: atRest.source,
     conditions: atRest.conditions,
     models: [],
@@ -123,8 +126,8 @@ const variants: readonly (readonly [
 ])[] = [
   [
     "before the first pass",
-    { pass: null, conditions: [] },
-    { sync: "OutOfSync", health: "Degraded", observedGeneration: 0, planned: [] },
+    { pass: null, passedAt: null, conditions: [] },
+    { lastPass: null, sync: "OutOfSync", health: "Degraded", observedGeneration: 0, planned: [] },
   ],
   [
     "a document that no pass has seen",
@@ -133,22 +136,27 @@ const variants: readonly (readonly [
   ],
   [
     "what cannot be seen",
-    { conditions: conditions({ Ready: "True", Synced: "Unknown" }) },
+    { conditions: conditions({ Ready: "True", Healthy: "True", Synced: "Unknown" }) },
     { sync: "Unknown", health: "Healthy" },
   ],
   [
     "at work",
-    { conditions: conditions({ Ready: "True", Synced: "False", Reconciling: "True" }) },
+    { conditions: conditions({ Ready: "True", Healthy: "True", Synced: "False", Reconciling: "True" }) },
     { sync: "OutOfSync", health: "Progressing" },
   ],
   [
     "at work, and not ready",
-    { conditions: conditions({ Ready: "False", Reconciling: "True" }) },
+    { conditions: conditions({ Ready: "False", RouterReady: "False", Healthy: "False", Reconciling: "True" }) },
     { health: "Progressing" },
   ],
   [
     "stuck, though at work on something else",
-    { conditions: conditions({ Ready: "True", Reconciling: "True", Stalled: "True" }) },
+    { conditions: conditions({ Ready: "False", Healthy: "False", Reconciling: "True", Stalled: "True" }) },
+    { health: "Degraded" },
+  ],
+  [
+    "chats are served, and something fails",
+    { conditions: conditions({ Ready: "True", Healthy: "False", Reconciling: "False" }) },
     { health: "Degraded" },
   ],
   [

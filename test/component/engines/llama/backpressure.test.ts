@@ -12,6 +12,7 @@ import { passThrough } from "../../../../src/http/openai/pass-through.ts";
 import { runGeneration } from "../../../../src/http/proxy/exchange.ts";
 import type { ExchangeDeps } from "../../../../src/http/proxy/generation.ts";
 import { limitSilence } from "../../../../src/http/server/server-limits.ts";
+import { createRequestMeters } from "../../../../src/metrics/requests.ts";
 import type { CachedModel } from "../../../../src/plan/observed.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
 import { rawClient, rawGet } from "../../../support/raw-client.ts";
@@ -79,6 +80,7 @@ async function world(t: TestContext, writeStallMs: number, othersWait: () => boo
     idle: { keep: () => undefined },
     cutOff: new AbortController().signal,
     onFailure: () => undefined,
+    meters: createRequestMeters().family("openai"),
   } as unknown as ExchangeDeps;
   const app = Fastify({ forceCloseConnections: true });
   limitSilence(app.server, writeStallMs);
@@ -91,6 +93,7 @@ async function world(t: TestContext, writeStallMs: number, othersWait: () => boo
     runGeneration(deps, reply.raw, {
       model: { id: instance.id, upstreamId: instance.id } as CachedModel,
       path: "/v1/chat/completions",
+      route: "/chat/completions",
       body: [Buffer.from("{}")],
       stream: true,
       translator: passThrough("done"),

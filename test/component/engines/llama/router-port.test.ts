@@ -44,6 +44,7 @@ async function routerOn(t: TestContext, choosePort: () => Promise<number>): Prom
     now: performance.now.bind(performance),
     choosePort,
     onOutput: () => undefined,
+    onKey: () => undefined,
     onChange: () => undefined,
     warn: () => undefined,
   });

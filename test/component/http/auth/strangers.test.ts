@@ -7,6 +7,8 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { createReports, statusRoutes } from "../../../../src/http/admin/status.ts";
 import { createAccess, installAccess } from "../../../../src/http/auth/access.ts";
 import { installRoutes } from "../../../../src/http/server/route.ts";
+import { createRequestMeters } from "../../../../src/metrics/requests.ts";
+import { createWorkMeters } from "../../../../src/metrics/work.ts";
 import type { StatusReport } from "../../../../src/status/report.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
 
@@ -123,7 +125,9 @@ test("strangers share a report on the state; somebody with a key has a new one",
   installRoutes(app, "own", statusRoutes, {
     reportFor,
     stopping: new AbortController().signal,
-    streamEvents: () => assert.fail("no events are asked for"),
+    meters: { requests: createRequestMeters(), work: createWorkMeters() },
+    catalog: { find: () => undefined, view: () => undefined },
+    router: { instances: { get: () => null } },
   });
   const readiness = async (headers: Record<string, string> = {}): Promise<number> =>
     (await app.inject({ url: "/readyz", headers })).statusCode;

@@ -26,6 +26,7 @@ async function start(t: TestContext, tickMs?: number | null): Promise<Setting> {
     runGeneration(deps, reply.raw, {
       model: { id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" } as CachedModel,
       path: "/v1/chat/completions",
+      route: "/chat",
       body: [Buffer.from("{}")],
       stream: true,
       translator: answerTranslator({ model: "a", topLogprobs: 0, stream: true, ...asIs }),

@@ -1,0 +1,37 @@
+// `diff -f FILE|-`: the fields in which a document differs from that of the running gateway.
+import { listChanges } from "../core/merge-patch.ts";
+import { toTree } from "../desired/document/document.ts";
+import { formatPath } from "../desired/document/validate.ts";
+import type { CommandLine } from "../settings/settings.ts";
+import { type Color, paintFor } from "./colors.ts";
+import { withGateway } from "./connect.ts";
+import { givenDocument } from "./document-file.ts";
+import { type DiffLine, fieldDiff } from "./field-diff.ts";
+import { printJson } from "./text.ts";
+
+/** Exit code 2: they differ. */
+export async function diffCommand({ settings, json, given }: CommandLine): Promise<number> {
+  const file = await givenDocument(given("file"));
+  if (file === null) return 1;
+  const current = await withGateway({ settings }, (client) => client.desired.get());
+  const changes = listChanges(toTree(current.document), file.tree);
+  if (json)
+    printJson({
+      generation: current.generation,
+      changes: changes.map(({ path, before, after }) => ({
+        path: formatPath(path),
+        from: before ?? null,
+        to: after ?? null,
+      })),
+    });
+  else if (changes.length === 0) console.log(`${file.name} is the document of the gateway.`);
+  else printLines(fieldDiff(changes));
+  return changes.length > 0 ? 2 : 0;
+}
+
+const colors: Readonly<Record<DiffLine["sign"], Color>> = { "+": "green", "-": "red", "~": "yellow", " ": "dim" };
+
+function printLines(lines: readonly DiffLine[]): void {
+  const paint = paintFor(process.stdout);
+  for (const { sign, text } of lines) console.log(paint(colors[sign], `${sign} ${text}`));
+}

@@ -1,0 +1,91 @@
+// What differs between two documents, as lines for a person: per field; of values with several lines, a unified diff. Pure.
+import { isJsonObject, type Json } from "../core/json.ts";
+import type { Change } from "../core/merge-patch.ts";
+import { formatPath } from "../desired/document/validate.ts";
+
+export interface DiffLine {
+  /** Added, removed, changed, as it was. */
+  readonly sign: "+" | "-" | "~" | " ";
+  readonly text: string;
+}
+
+/** Unchanged lines that are shown before and after those that differ. */
+const context = 3;
+
+export function fieldDiff(changes: readonly Change[]): DiffLine[] {
+  return changes.flatMap(({ path, before, after }): DiffLine[] => {
+    const name = formatPath(path);
+    if (before === undefined || after === undefined) {
+      const sign = before === undefined ? "+" : "-";
+      return valueLines(name, before ?? after ?? null).map((text) => ({ sign, text }));
+    }
+    if (!hasLines(before) && !hasLines(after))
+      return [{ sign: "~", text: `${name}: ${JSON.stringify(before)} → ${JSON.stringify(after)}` }];
+    const lines = unifiedDiff(linesOf(before), linesOf(after));
+    return [{ sign: "~", text: `${name}:` }, ...lines.map(({ sign, text }) => ({ sign, text: `  ${text}` }))];
+  });
+}
+
+/** A key with its value; a model with nothing but its id is a key alone. */
+function valueLines(key: string, value: Json): string[] {
+  if (hasLines(value)) return [`${key}:`, ...linesOf(value).map((line) => `  ${line}`)];
+  return [isJsonObject(value) ? key : `${key}: ${JSON.stringify(value)}`];
+}
+
+/** Whether it takes several lines. */
+function hasLines(value: Json): boolean {
+  if (typeof value === "string") return value.includes("\n");
+  return typeof value === "object" && value !== null && Object.keys(value).length > 0;
+}
+
+function linesOf(value: Json): string[] {
+  if (typeof value === "string") return value.split("\n");
+  if (isJsonObject(value)) return Object.entries(value).flatMap(([key, member]) => valueLines(key, member));
+  if (!Array.isArray(value)) return [JSON.stringify(value)];
+  return (value as readonly Json[]).flatMap((item) => {
+    const lines = hasLines(item) ? linesOf(item) : [JSON.stringify(item)];
+    return lines.map((line, index) => `${index === 0 ? "- " : "  "}${line}`);
+  });
+}
+
+/** Lines far from a difference are left out. */
+function unifiedDiff(before: readonly string[], after: readonly string[]): DiffLine[] {
+  const all = alignedLines(before, after);
+  const differs = all.map(({ sign }) => sign !== " ");
+  const isNear = (index: number): boolean =>
+    differs.slice(Math.max(0, index - context), index + context + 1).includes(true);
+  return all.flatMap((line, index) => {
+    if (isNear(index)) return [line];
+    return index === 0 || isNear(index - 1) ? [{ sign: " " as const, text: "…" }] : [];
+  });
+}
+
+/** Along their longest common subsequence. */
+function alignedLines(before: readonly string[], after: readonly string[]): DiffLine[] {
+  const width = after.length + 1;
+  /** Length of the longest common subsequence of what follows. */
+  const lengths = new Uint16Array((before.length + 1) * width);
+  const at = (row: number, column: number): number => lengths[row * width + column] ?? 0;
+  for (let row = before.length - 1; row >= 0; row--)
+    for (let column = after.length - 1; column >= 0; column--)
+      lengths[row * width + column] =
+        before[row] === after[column]
+          ? at(row + 1, column + 1) + 1
+          : Math.max(at(row + 1, column), at(row, column + 1));
+  const lines: DiffLine[] = [];
+  for (let row = 0, column = 0; row < before.length || column < after.length; ) {
+    const [old, fresh] = [before[row], after[column]];
+    if (old !== undefined && old === fresh) {
+      lines.push({ sign: " ", text: old });
+      row++;
+      column++;
+    } else if (old !== undefined && (fresh === undefined || at(row + 1, column) >= at(row, column + 1))) {
+      lines.push({ sign: "-", text: old });
+      row++;
+    } else {
+      lines.push({ sign: "+", text: fresh ?? "" });
+      column++;
+    }
+  }
+  return lines;
+}

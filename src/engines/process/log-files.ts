@@ -1,0 +1,62 @@
+// Bounded files of text in one folder: each has one earlier file beside it.
+import { appendFile, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { ignoreAbsent, systemCode } from "../../core/errors.ts";
+import { createSerial } from "../../core/serial.ts";
+
+export type LogFiles = ReturnType<typeof createLogFiles>;
+
+/** Files of this many names are kept over a start, those written last. */
+const mostNames = 100;
+
+/** `mostBytes`: of one file. A text that is longer is cut at its beginning. */
+export function createLogFiles(dir: string, mostBytes: number) {
+  const serialized = createSerial();
+  const sizes = new Map<string, number>();
+  const pathOf = (name: string): string => join(dir, `${fileName(name)}.log`);
+
+  async function append(name: string, text: string): Promise<void> {
+    const path = pathOf(name);
+    const bytes = Buffer.from(text).subarray(-mostBytes);
+    const before = sizes.get(name) ?? (await stat(path).catch(ignoreAbsent))?.size ?? 0;
+    const isFull = before > 0 && before + bytes.length > mostBytes;
+    if (isFull) await rename(path, `${path}.1`);
+    sizes.delete(name);
+    await appendFile(path, bytes, { mode: 0o600 });
+    sizes.set(name, isFull ? bytes.length : before + bytes.length);
+  }
+
+  return {
+    /** Makes the folder, and removes the oldest files. Without it nothing is written: a state folder that was moved away stays away. */
+    open: async (): Promise<void> => {
+      await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
+        if (systemCode(error) !== "EEXIST") throw error;
+      });
+      const files = (await readdir(dir)).filter((file) => file.endsWith(".log"));
+      const dated = await Promise.all(files.map(async (file) => ({ file, at: (await stat(join(dir, file))).mtimeMs })));
+      const old = dated.toSorted((a, b) => b.at - a.at).slice(mostNames);
+      for (const { file } of old) for (const end of ["", ".1"]) await rm(join(dir, `${file}${end}`), { force: true });
+    },
+    append: (name: string, text: string): Promise<void> => serialized(() => append(name, text)),
+    /** With what its earlier file has; null: there is none. */
+    read: (name: string): Promise<string | null> =>
+      serialized(async () => {
+        const path = pathOf(name);
+        const texts = await Promise.all([`${path}.1`, path].map((file) => readFile(file, "utf8").catch(ignoreAbsent)));
+        return texts.every((text) => text === null) ? null : texts.join("");
+      }),
+    names: async (): Promise<string[]> => {
+      const files = (await readdir(dir).catch(ignoreAbsent)) ?? [];
+      return files.flatMap((file) => (file.endsWith(".log") ? nameOf(file.slice(0, -4)) : [])).toSorted();
+    },
+  };
+}
+
+/** `acme/alpha:Q8_0` is `acme--alpha--Q8_0`: no id has two dashes. */
+function fileName(name: string): string {
+  return name.replaceAll(/[/:]/g, "--").replaceAll(/[^\w.+@ -]/g, "_");
+}
+
+function nameOf(file: string): string {
+  return file.replace("--", "/").replace("--", ":");
+}

@@ -1,0 +1,117 @@
+// What a scrape finds, family by family. Reads counters and the status, and asks nothing of the machine. Pure.
+
+import type { StatusReport } from "../status/report.ts";
+import type { Histogram } from "./histogram.ts";
+import type { RequestMeters } from "./requests.ts";
+import { statusClasses } from "./requests.ts";
+import { labelText, type Sample, type Samples } from "./text.ts";
+import type { WorkMeters } from "./work.ts";
+
+export interface MeteredParts {
+  readonly requests: RequestMeters;
+  readonly work: WorkMeters;
+}
+
+export function samplesOf(report: StatusReport, { requests, work }: MeteredParts): Samples {
+  return { ...ofStatus(report), ...ofModels(report, work), ...ofWork(work), ...ofRequests(report, requests) };
+}
+
+function isTrue(conditions: StatusReport["conditions"], wanted: string): boolean {
+  return conditions.some(({ type, status }) => type === wanted && status === "True");
+}
+
+const one = (value: number | boolean): readonly Sample[] => [{ value: Number(value), labels: "" }];
+
+function ofStatus({ gateway, router, conditions, generation, observedGeneration }: StatusReport) {
+  const is = (type: string): readonly Sample[] => one(isTrue(conditions, type));
+  return {
+    info: [{ value: 1, labels: labelText({ version: gateway.version }) }],
+    ready: one(gateway.ready),
+    healthy: is("Healthy"),
+    synced: is("Synced"),
+    source_valid: is("SourceValid"),
+    stalled: is("Stalled"),
+    condition: conditions.flatMap(({ type, status }) =>
+      ["True", "False", "Unknown"].map((each) => ({
+        value: Number(each === status),
+        labels: labelText({ type, status: each }),
+      })),
+    ),
+    generation: one(generation),
+    observed_generation: one(observedGeneration),
+    router_connected: one(router.connected),
+  } as const;
+}
+
+function ofModels({ models }: StatusReport, work: WorkMeters) {
+  const labelled = models.map(({ id, conditions }) => ({ conditions, labels: labelText({ model: id }) }));
+  const is = (type: string): readonly Sample[] =>
+    labelled.map(({ conditions, labels }) => ({ value: Number(isTrue(conditions, type)), labels }));
+  const loads = [...work.loads()];
+  return {
+    model_ready: is("Ready"),
+    model_loaded: is("Loaded"),
+    model_loads_total: loads.flatMap(([model, { succeeded, failed }]) => [
+      { value: succeeded, labels: labelText({ model, outcome: "succeeded" }) },
+      { value: failed, labels: labelText({ model, outcome: "failed" }) },
+    ]),
+    model_unloads_total: loads.map(([model, { unloads }]) => ({ value: unloads, labels: labelText({ model }) })),
+  };
+}
+
+function ofWork(work: WorkMeters) {
+  const { driftMended, lastSuccessAt, pullBytes, routerStarts } = work.totals();
+  const actions = [...work.actions()];
+  return {
+    last_success_timestamp_seconds: one(lastSuccessAt / 1000),
+    drift_mended_total: one(driftMended),
+    actions_total: actions.flatMap(([kind, meter]) =>
+      (["succeeded", "failed", "cancelled"] as const).map((outcome) => ({
+        value: meter[outcome],
+        labels: labelText({ kind, outcome }),
+      })),
+    ),
+    action_duration_seconds: actions.flatMap(([kind, { duration }]) => buckets(labelText({ kind }), duration)),
+    router_reloads_total: one(work.actions().get("router.reload")?.succeeded ?? 0),
+    router_restarts_total: one(Math.max(0, routerStarts - 1)),
+    pull_bytes_total: one(pullBytes),
+  };
+}
+
+function ofRequests({ inFlight, waiting, speech }: StatusReport, meters: RequestMeters) {
+  const [requests, models] = [meters.requests(), meters.models()];
+  const waits = waiting.map(({ model, for: reason, ...entry }) => ({
+    labels: labelText({ model, for: reason }),
+    ...entry,
+  }));
+  return {
+    requests_total: requests.flatMap(({ labels, counts }) =>
+      statusClasses.flatMap((status, at) => {
+        const value = counts[at] ?? 0;
+        return value === 0 ? [] : [{ value, labels: `${labels},${labelText({ status })}` }];
+      }),
+    ),
+    first_token_seconds: requests.flatMap(({ labels, firstToken }) => buckets(labels, firstToken)),
+    request_duration_seconds: requests.flatMap(({ labels, duration }) => buckets(labels, duration)),
+    prompt_tokens_total: models.map(({ labels, promptTokens }) => ({ value: promptTokens, labels })),
+    completion_tokens_total: models.map(({ labels, completionTokens }) => ({ value: completionTokens, labels })),
+    queue_wait_seconds: models.flatMap(({ labels, queueWait }) => buckets(labels, queueWait)),
+    requests_in_flight: Object.entries(inFlight).map(([model, value]) => ({ value, labels: labelText({ model }) })),
+    requests_waiting: waits.map(({ labels, requests: value }) => ({ value, labels })),
+    oldest_wait_seconds: waits.map(({ labels, oldestMs }) => ({ value: oldestMs / 1000, labels })),
+    speech_requests: Object.entries(speech).flatMap(([engine, state]) =>
+      state ? [{ value: state.inFlight, labels: labelText({ engine }) }] : [],
+    ),
+  };
+}
+
+function buckets(labels: string, histogram: Histogram | null): readonly Sample[] {
+  if (!histogram) return [];
+  let value = 0;
+  const samples: Sample[] = [...histogram.bounds, "+Inf"].map((bound, at) => {
+    value += histogram.counts[at] ?? 0;
+    return { value, labels: `${labels},le="${bound}"`, suffix: "_bucket" };
+  });
+  samples.push({ value: histogram.sum, labels, suffix: "_sum" }, { value, labels, suffix: "_count" });
+  return samples;
+}

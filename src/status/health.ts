@@ -1,0 +1,66 @@
+// Healthy of the gateway, and what is wrong with single models. Chats may be served meanwhile: readiness is told apart. Pure.
+import { findCached } from "../plan/observed.ts";
+import { type Finding, failed, finding, reasonOf, reported, type StatusInput } from "./finding.ts";
+import { fetchFailure, loadFailing } from "./model-findings.ts";
+
+/** Models in a message. */
+const mostNamed = 10;
+
+/** `serving`: why no chat can be served. */
+export function healthy(serving: Finding | undefined, parts: readonly Finding[], input: StatusInput): Finding {
+  const wrong = [
+    ...(serving ? [serving] : []),
+    ...parts.filter((part) => isWrong(part, input)),
+    ...failingModels(input),
+  ];
+  const [first] = wrong;
+  if (!first) return finding("Healthy", "NothingFails");
+  return reported("Healthy", "False", first.reason, wrong.map(({ message }) => message).join(" "));
+}
+
+function isWrong({ type, status }: Finding, { desired, plan }: StatusInput): boolean {
+  if (type === "SourceValid" || type === "StateWritable") return status === "False";
+  if (type !== "Stalled") return false;
+  // Stalled names its first action; models that do not come are named one by one.
+  const named = new Set(desired.models.map(({ id }) => `model/${id}`));
+  return plan.held.some(({ why, action }) => why === "stalled" && !named.has(action.key));
+}
+
+function failingModels(input: StatusInput): Finding[] {
+  const found = input.desired.models.flatMap(({ id }) => {
+    const problem = fetchProblem(id, input) ?? loadProblem(id, input) ?? settingProblem(id, input);
+    return problem ? [`${id}: ${problem.message}`] : [];
+  });
+  if (found.length === 0) return [];
+  const more = found.length > mostNamed ? ` (and ${found.length - mostNamed} more)` : "";
+  return [finding("Healthy", "ModelsFail", found.slice(0, mostNamed).join(" ") + more)];
+}
+
+/** Why its files do not come. A new try ends it with its first bytes: until then nothing is better than before. */
+export function fetchProblem(id: string, { running, plan, backoff }: StatusInput): Finding | undefined {
+  const key = `model/${id}`;
+  const crowded = plan.held.find(({ why, action }) => why === "room" && action.key === key);
+  if (crowded) return finding("Present", "DiskFull", crowded.action.message);
+  const failure = fetchFailure(id, backoff);
+  const isComing = running.some(({ action, progress }) => action.key === key && (progress?.completed ?? 0) > 0);
+  return failure && !isComing ? failed("Present", failure) : undefined;
+}
+
+/** Why it cannot be loaded. A new try that is under way ends it when it succeeds. */
+export function loadProblem(id: string, { observed, requests }: StatusInput): Finding | undefined {
+  const { cache, router } = observed;
+  const cached = cache.state === "known" ? findCached(cache.value.models, id) : undefined;
+  const listed = router.models.state === "known" ? router.models.value : [];
+  const model = listed.find((each) => each.id === cached?.upstreamId);
+  if (!model || model.value === "loaded") return undefined;
+  return loadFailing(model.id, requests) ?? (model.failed ? finding("Loaded", "LoadFailed") : undefined);
+}
+
+function settingProblem(id: string, { desired, observed, plan }: StatusInput): Finding | undefined {
+  const { cache } = observed;
+  const cached = cache.state === "known" ? findCached(cache.value.models, id) : undefined;
+  const problem = plan.findings.get(cached?.id ?? "");
+  return cached && problem !== undefined
+    ? finding("Applied", reasonOf(cached.id, desired, observed), problem)
+    : undefined;
+}
