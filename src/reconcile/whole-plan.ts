@@ -15,7 +15,9 @@ export interface WholePlan {
   readonly answers: HubAnswers | null;
 }
 
-interface Question extends Omit<WholeInput, "answers"> {
+interface Question extends Omit<WholeInput, "answers" | "now"> {
+  /** Absent: it is made here. */
+  readonly now?: Plan;
   /** Null: the hub is not asked. */
   readonly askHub: AskHub | null;
   readonly signal?: AbortSignal;
@@ -25,10 +27,10 @@ interface Question extends Omit<WholeInput, "answers"> {
 const sliceMs = 5;
 
 export async function wholePlan({ askHub, signal, ...input }: Question): Promise<WholePlan> {
-  const now = plan(input.desired, input.observed, input.context);
+  const { now = plan(input.desired, input.observed, input.context) } = input;
   const pulls = [...now.actions, ...now.held.map(({ action }) => action)].filter(isPull);
   const answers = askHub && (await askHub(pulls, signal));
-  const run = planSteps({ ...input, answers: answers ?? new Map() });
+  const run = planSteps({ ...input, now, answers: answers ?? new Map() });
   const steps: PlannedStep[] = [];
   for (let began = performance.now(); ; ) {
     const { done, value } = run.next();

@@ -14,6 +14,10 @@ import { type Stored, unchanged, withRepo } from "./with-repo.ts";
 const unknownMain = "0".repeat(40);
 const unknownOther = "f".repeat(40);
 
+export function isKnownCommit(commit: string): boolean {
+  return commit !== unknownMain && commit !== unknownOther;
+}
+
 /** Files without an answer of the hub: one that has the tag, in the commit that the cache has. */
 export function afterPull(
   before: Observed,

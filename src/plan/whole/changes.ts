@@ -2,6 +2,7 @@
 import type { Action } from "../actions.ts";
 import { findCached, type Observed } from "../observed.ts";
 import { emptyPreset, ownValues, type PresetFile, parsePreset, sameSection } from "../preset-file.ts";
+import { isKnownCommit } from "./cache-after.ts";
 import type { World } from "./outcome.ts";
 
 export interface FieldChange {
@@ -64,11 +65,6 @@ function modelFields(id: string, { cache, inventory }: Observed): Fields {
     ...(cached.damage === null ? {} : { damage: cached.damage }),
     ...(cached.complete || cached.damage !== null ? {} : { missing: "a part of it" }),
   };
-}
-
-/** That of a revision that the hub was not asked for is not. */
-function isKnownCommit(commit: string): boolean {
-  return !/^(.)\1*$/.test(commit);
 }
 
 function presetOf({ preset }: Observed): PresetFile {

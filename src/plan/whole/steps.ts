@@ -14,6 +14,8 @@ export interface WholeInput {
   readonly desired: Desired;
   readonly observed: Observed;
   readonly context: PlanContext;
+  /** What the planner says of them. */
+  readonly now: Plan;
   readonly running: readonly RunningAction[];
   readonly answers: HubAnswers;
   /** Responses in flight, by the id by which the router is asked. */
@@ -52,9 +54,8 @@ const mostWaits = 1_000;
 const mostRounds = 16;
 
 export function* planSteps(input: WholeInput): Generator<PlannedStep, PlanEnd> {
-  const { context } = input;
+  const { now: first } = input;
   const run = createRun(input);
-  const first = plan(input.desired, input.observed, context);
   const begun = new Map(input.running.map(({ action }) => [action.key, action]));
   const planned = [...first.actions, ...first.held.map(({ action }) => action)];
   for (const { action } of input.running) {
@@ -99,12 +100,14 @@ function createRun({ desired, observed, context, answers, inFlight: counts }: Wh
   const inFlight = new Map(counts);
   /** Changes of settings that a step has shown: the reload shows only the others. */
   const told = new Set<string>();
-  let world: World = { desired, observed: withLeft(desired, observed, context.now) };
+  let world: World = { desired, observed };
   let { now } = context;
   let shownNow = now;
 
-  const planNow = (): Plan =>
-    plan(world.desired, world.observed, { now, backoff, silenceLimitMs: context.silenceLimitMs });
+  function planNow(): Plan {
+    world = { ...world, observed: withLeft(world, now) };
+    return plan(world.desired, world.observed, { now, backoff, silenceLimitMs: context.silenceLimitMs });
+  }
 
   function record(action: Action, outcome: Extract<Outcome, { kind: "fails" }>): null {
     const { failure, neededBytes } = outcome;
@@ -133,7 +136,7 @@ function createRun({ desired, observed, context, answers, inFlight: counts }: Wh
       const outcome = outcomeOf(action, world, { answers, now });
       if (outcome.kind === "fails") return record(action, outcome);
       const before = world;
-      world = { ...outcome.world, observed: withLeft(outcome.world.desired, outcome.world.observed, now) };
+      world = outcome.world;
       backoff.delete(backoffKey(action));
       const notBefore = now > shownNow ? now : null;
       shownNow = now;
@@ -158,8 +161,8 @@ function dueTimes({ held }: Plan, { router }: Observed, silenceLimitMs: number):
   return [...held.flatMap(({ until }) => until ?? []), ...silent];
 }
 
-/** As the next pass of the gateway notes it: the time of a prune runs from then on. */
-function withLeft(desired: Desired, observed: Observed, now: number): Observed {
+/** As each pass of the gateway notes it: the time of a prune runs from then on. */
+function withLeft({ desired, observed }: World, now: number): Observed {
   const named = namedEntries(desired, observed);
   if (named === null) return observed;
   if (observed.inventory.every((entry) => named.has(entry.id) === (entry.leftAt === undefined))) return observed;

@@ -39,6 +39,7 @@ function wholeOf(simulated: SimulatedWorld): { readonly steps: readonly PlannedS
     desired: simulated.desired,
     observed: simulated.observe(),
     context: { now: simulated.now(), backoff: simulated.backoff(), silenceLimitMs },
+    now,
     running: [],
     answers: answersFor(now),
     inFlight: new Map(),

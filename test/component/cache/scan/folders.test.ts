@@ -187,7 +187,15 @@ describe("the cache folder itself", () => {
     const found = await createCacheScanner(join(scratch, "none")).scan();
     assert.deepEqual(found, {
       state: "known",
-      value: { dir: join(scratch, "none"), models: [], repos: [], signature: "empty", unreadable: [], faults: [], whole: [] },
+      value: {
+        dir: join(scratch, "none"),
+        models: [],
+        repos: [],
+        signature: "empty",
+        unreadable: [],
+        faults: [],
+        whole: [],
+      },
     });
   });
 
