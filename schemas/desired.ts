@@ -22,7 +22,11 @@ const waiting = {
   },
 } as const;
 
-const changing = { dryRun: flag("Answer with the plan and change nothing."), ...waiting } as const;
+const offline = { offline: flag("Do not ask the hub for the sizes of what the plan pulls.") } as const;
+
+export const planQuerySchema = exact({}, offline);
+
+const changing = { dryRun: flag("Answer with the plan and change nothing."), ...offline, ...waiting } as const;
 
 export const changeQuerySchema = exact({}, changing);
 

@@ -57,6 +57,69 @@ export const heldActionSchema = {
   ),
 } as const;
 
+const time = (description: string) => ({ type: ["string", "null"], description: `ISO 8601: ${description}` }) as const;
+const nullable = (description: string) => ({ type: ["string", "null"], description }) as const;
+
+const fieldChangeSchema = {
+  title: "FieldChange",
+  ...exact({
+    subject: text("A model's id, `[*]` for all models, `router`, or `speech/KIND`."),
+    field: { ...text(), examples: ["ctx-size"] },
+    from: nullable("null: not set, or not there."),
+    to: nullable("null: not set, or not there."),
+  }),
+} as const;
+
+const stepSchema = {
+  title: "PlannedStep",
+  description: "An action on the way to the document, in the expected order.",
+  ...exact(
+    {
+      ...actionProperties,
+      when: { enum: ["running", "now", "later"], description: "`later`: after the steps above it." },
+      notBefore: time("not before this, though all above is done."),
+      awaits: nullable("What it waits for that is no step."),
+      changes: list(fieldChangeSchema),
+      bytes: { type: ["integer", "null"], description: "To download, copy or delete; null: none, or not known." },
+      ends: list(
+        exact({ model: text(), inFlight: integer("Responses that are awaited, and cut after `--drain-timeout`.") }),
+        "Loaded models whose instance it ends; they load again with their next request.",
+      ),
+    },
+    ofModel,
+  ),
+} as const;
+
+const planProblemSchema = {
+  title: "PlanProblem",
+  description: "What the document asks for and will not be had.",
+  ...exact(
+    { subject: text("A model's id, `rpc`, or the key of an action."), message: text() },
+    { code: text("Of the error with which the action will fail."), hint: text() },
+  ),
+} as const;
+
+const sum = exact({
+  count: integer(),
+  bytes: integer("Of those whose size is known."),
+  unknown: integer("Of those whose size is not."),
+});
+
+const totalsSchema = {
+  title: "PlanTotals",
+  ...exact({
+    steps: integer(),
+    pull: sum,
+    import: sum,
+    delete: sum,
+    reload: integer("Loaded models whose instance ends, other than by a deletion."),
+    inFlight: integer("Responses that are awaited, and cut after `--drain-timeout`."),
+    routerStarts: integer(),
+    held: integer("Actions in `remaining`."),
+    problems: integer(),
+  }),
+} as const;
+
 const problemSchema = {
   title: "SourceProblem",
   ...exact({ line: integer(), column: integer(), path: text("Keys down to the fault."), message: text() }),
@@ -88,9 +151,21 @@ export const planSchema = {
     {
       generation: integer(),
       converged: flag("Everything is as the document says, but for models that are pruned later."),
-      actions: list(actionSchema),
+      steps: list(
+        stepSchema,
+        "Everything that will be done, if the world stays as observed; a pull that the hub was not asked about is expected to work.",
+      ),
+      complete: flag("The steps lead to the end; false: more follow that are not known."),
+      remaining: list(heldActionSchema, "What is still held after the last step."),
+      problems: list(planProblemSchema),
+      hub: exact({
+        asked: flag("Whether the hub was asked for files and sizes."),
+        unanswered: list(exact({ question: text(), why: text() })),
+      }),
+      totals: totalsSchema,
+      actions: list(actionSchema, "What is to be started now."),
       running: list(runningActionSchema),
-      held: list(heldActionSchema),
+      held: list(heldActionSchema, "What is held now."),
       unmanaged: list(text(), "Cached models that the document does not name."),
       spared: list(
         text(),

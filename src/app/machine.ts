@@ -5,6 +5,7 @@ import { createDamage } from "../cache/scan/damage.ts";
 import { createCachePresence } from "../cache/scan/presence.ts";
 import { cacheNow, createCacheScanner } from "../cache/scan/scan.ts";
 import { steadyNow } from "../core/steady.ts";
+import type { Desired } from "../desired/document/document.ts";
 import type { InstallProgress } from "../engines/install/build.ts";
 import { createEngineSource } from "../engines/llama/engine-source.ts";
 import { createRouter } from "../engines/llama/router.ts";
@@ -13,7 +14,10 @@ import type { EngineLogs } from "../engines/process/engine-logs.ts";
 import { createCollector } from "../execute/cache-gc.ts";
 import { createSpeechStore } from "../execute/speech-files.ts";
 import { createHubClient } from "../hub/client.ts";
+import { readDocumentFiles } from "../observe/document-files.ts";
+import { createHubQuestions } from "../observe/hub-answers.ts";
 import { createObserver, type Observer } from "../observe/observe.ts";
+import type { Observed } from "../plan/observed.ts";
 import type { Workers } from "../rpc/workers.ts";
 import type { Base } from "./events.ts";
 import { createLogs, outputOf } from "./logs.ts";
@@ -50,6 +54,12 @@ export function createMachine(
   }));
   const damage = createDamage(cacheDir, inventory.entries);
   const scanner = createCacheScanner(cacheDir, presence, inventory.entries, damage.has);
+  const askHub = createHubQuestions({ hub, lists: speech.lists, now: steadyNow });
+  /** What another document than the current one lets the observer look at. */
+  const observeFor = async (desired: Desired): Promise<Pick<Observed, "sources" | "documentFiles" | "speech">> => ({
+    ...(await readDocumentFiles(configPath, desired)),
+    speech: await speech.observe(desired),
+  });
   const observerOf = (workers: Workers | null): Observer =>
     createObserver({
       scanner,
@@ -64,7 +74,8 @@ export function createMachine(
       workers,
       onNewEngine: () => events.emit("engineFound"),
     });
-  return { presetPath, hub, logs, router, engine, speech, presence, damage, scanner, observerOf };
+  const seen = { presence, damage, scanner, askHub, observerOf, observeFor };
+  return { presetPath, hub, logs, router, engine, speech, ...seen };
 }
 
 /** What looks at the files of models and of speech, and removes them. */

@@ -5,9 +5,7 @@ import { createChatContext } from "../commands/chat-context.ts";
 import { createEdits } from "../commands/edits.ts";
 import type { PullTimes } from "../commands/pull-patience.ts";
 import { createSpeechTurns } from "../commands/speech/turns.ts";
-import { GatewayError } from "../core/errors.ts";
 import { matchName, normaliseName } from "../core/ids.ts";
-import { steadyNow } from "../core/steady.ts";
 import type { FileSource } from "../desired/file-source.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import { createUpstream } from "../engines/llama/upstream.ts";
@@ -15,10 +13,10 @@ import { type AppDeps, buildApp } from "../http/app.ts";
 import { isLoopback } from "../http/auth/guards.ts";
 import type { OpenAnswers } from "../http/server/open-answers.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
-import { plan } from "../plan/plan.ts";
 import { createPromptQueue } from "../scheduler/prompt-queue.ts";
 import type { StatusReport } from "../status/report.ts";
 import type { Core } from "./core.ts";
+import { createPlanning } from "./planning.ts";
 
 /** A gateway that was started, with what its server and its stop need of it. */
 export interface Running {
@@ -56,7 +54,7 @@ export function createServer({ core, keys, pulls, answers, files, status, ...end
     loopback: isLoopback(settings.host),
     keys,
     firstLook: { loop, timeoutMs: settings.startTimeoutMs, stopping },
-    own: { ...deps, planFor: planFor(core) },
+    own: { ...deps, ...createPlanning(core) },
     speech: {
       ...deps,
       ...speech,
@@ -78,20 +76,6 @@ export function createServer({ core, keys, pulls, answers, files, status, ...end
       },
     },
   });
-}
-
-/** The plan for a change that is not made. */
-function planFor({ loop, store, settings }: Core): AppDeps["own"]["planFor"] {
-  return (change, ifMatch) => {
-    const pass = loop.last();
-    if (!pass) throw new GatewayError("router_unavailable", "the first pass is not complete");
-    return plan(store.preview(change, ifMatch), pass.observed, {
-      now: steadyNow(),
-      backoff: new Map(),
-      silenceLimitMs: settings.silenceLimitMs,
-      underWay: loop.underWay(),
-    });
-  };
 }
 
 /** What lies between a request and the process that answers it. */

@@ -72,10 +72,10 @@ export function createSpeech(options: SpeechParts) {
     cachedModels: async () => (await cachedTranscriptionModels(cacheDir)).map(({ name }) => name),
     /** The choice that each engine runs with. */
     running: () => ({ transcription: transcription.snapshot().choice, synthesis: synthesis.snapshot().choice }),
-    observe: async (): Promise<SpeechObserved> => {
+    observe: async ({ speech }: Pick<Desired, "speech"> = document()): Promise<SpeechObserved> => {
       const [first, second] = await Promise.all([
-        transcription.observe(wanted("transcription")),
-        synthesis.observe(wanted("synthesis")),
+        transcription.observe(speech?.transcription ?? null),
+        synthesis.observe(speech?.synthesis ?? null),
       ]);
       return { transcription: first, synthesis: second };
     },

@@ -1,11 +1,11 @@
 // `apply -f FILE|-`: has the running gateway apply the text of a document, and waits until this text is in force.
 import { createHash } from "node:crypto";
-import type { Desired, GatewayClient } from "../client/index.ts";
+import type { Desired } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
 import { type DocumentFile, givenDocument } from "./document-file.ts";
-import { isEmpty, printPlan } from "./plan.ts";
+import { showPlan } from "./plan.ts";
 import { printJson } from "./text.ts";
 import { printOutcome, timeoutOf, waitFor } from "./wait.ts";
 
@@ -18,7 +18,7 @@ export async function applyCommand({ settings, json, force, flags, given }: Comm
   const seconds = timeoutOf(given("timeout"));
   const file = await givenDocument(given("file"));
   if (file === null) return 1;
-  if (isTry) return withGateway({ settings }, (client) => tryOut(client, file, json));
+  if (isTry) return showPlan(await withGateway({ settings }, (client) => client.desired.planApply(file.bytes)), json);
   return withGateway({ settings, change: { force } }, async (client) => {
     const revision = given("revision");
     const before = await client.desired.get();
@@ -29,13 +29,6 @@ export async function applyCommand({ settings, json, force, flags, given }: Comm
     const goal = { for: "synced", sha256, revision, generation: after.generation } as const;
     return printOutcome(await waitFor(client, goal, seconds), goal, seconds, json);
   });
-}
-
-async function tryOut(client: GatewayClient, { bytes }: DocumentFile, json: boolean): Promise<number> {
-  const plan = await client.desired.planApply(bytes);
-  if (json) printJson(plan);
-  else printPlan(plan);
-  return isEmpty(plan) ? 0 : 2;
 }
 
 function printApplied({ name }: DocumentFile, before: Desired, after: Desired): number {

@@ -28,8 +28,9 @@ const commands: Readonly<Record<string, Command>> = {
   },
   plan: {
     operands: "",
-    flags: [...gateway, "config", "preset-allow", "json"],
-    help: "show what will be done: exit 0 nothing, 2 changes, 1 error or gateway.yaml is not in force",
+    shown: "[-f FILE] [--offline]",
+    flags: [...gateway, "config", "preset-allow", "file", "offline", "json"],
+    help: "show every step to the end, with -f FILE or - for another document; --offline asks the hub nothing. Exit 0 nothing, 2 changes, 1 error, a model that the hub refuses, or gateway.yaml is not in force",
     run: async (line) => (await import("./plan.ts")).planCommand(line),
   },
   diff: {

@@ -14,15 +14,23 @@ import { steadyNow } from "../core/steady.ts";
 import { toInput } from "../desired/document/document.ts";
 import { parseBytes } from "../desired/document/parse.ts";
 import { hashOfText } from "../desired/parse-apart.ts";
-import { plan } from "../plan/plan.ts";
+import type { RunningAction } from "../plan/actions.ts";
+import { wholePlan } from "../reconcile/whole-plan.ts";
 import type { Settings } from "../settings/settings.ts";
 import { readBytesIfPresent } from "../state/atomic-file.ts";
 import { untouchedFiles } from "../state/state-folder.ts";
-import { planBody } from "../status/report.ts";
+import { planBody } from "../status/plan-body.ts";
+import type { DocumentFile } from "./document-file.ts";
 
-/** Errors: `invalid_request` without a document, `invalid_document`. */
-export async function offlinePlan(settings: Settings): Promise<PlanBody> {
-  const { hasFile, store, engine, observerOf } = await openOffline(settings);
+/**
+ * `file`: in place of the settings' document. `isOffline`: the hub is not asked. Errors: `invalid_request` without a document,
+ * `invalid_document`.
+ */
+export async function offlinePlan(
+  settings: Settings,
+  { file, isOffline }: { readonly file: DocumentFile | null; readonly isOffline: boolean },
+): Promise<PlanBody> {
+  const { hasFile, store, engine, hub, askHub, observerOf } = await openOffline(settings, file);
   if (!hasFile)
     throw new GatewayError(
       "invalid_request",
@@ -30,8 +38,17 @@ export async function offlinePlan(settings: Settings): Promise<PlanBody> {
     );
   await engine.prepare(new AbortController().signal);
   const observed = await observerOf(null).observe();
-  const options = { now: steadyNow(), backoff: new Map(), silenceLimitMs: settings.silenceLimitMs };
-  return planBody(plan(store.current().document, observed, options), 0, []) as PlanBody;
+  const running: RunningAction[] = [];
+  const whole = await wholePlan({
+    desired: store.current().document,
+    observed,
+    context: { now: steadyNow(), backoff: new Map(), silenceLimitMs: settings.silenceLimitMs },
+    running,
+    inFlight: new Map(),
+    askHub: isOffline ? null : askHub,
+  });
+  await hub.close();
+  return planBody({ ...whole, generation: 0, running }) as PlanBody;
 }
 
 /** Errors: `invalid_document`, with the first problem of the file. */
@@ -56,11 +73,12 @@ export async function offlineCollection(settings: Settings): Promise<Collected> 
 }
 
 /** The saved document has the changes of the file since. Errors: `invalid_document`, with the first problem of the file. */
-async function openOffline(settings: Settings) {
-  const { configPath, presetAllow } = settings;
+async function openOffline(settings: Settings, given: DocumentFile | null = null) {
+  const { presetAllow } = settings;
+  const configPath = given?.name ?? settings.configPath;
   const base = createBase(settings, pino({ level: "silent" }));
   const state = await openState(base, untouchedFiles);
-  const bytes = await readBytesIfPresent(configPath);
+  const bytes = given?.bytes ?? (await readBytesIfPresent(configPath));
   if (bytes !== null) {
     const parsed = parseBytes(bytes, presetAllow);
     if (!parsed.ok) {

@@ -61,6 +61,11 @@ export interface ChangeOptions extends CallOptions {
   readonly timeout?: number;
 }
 
+export interface PlanOptions extends CallOptions {
+  /** The hub is not asked for the sizes of what is pulled. */
+  readonly offline?: boolean;
+}
+
 export interface ApplyOptions extends ChangeOptions {
   /** Where the text comes from: a commit. */
   readonly revision?: string | undefined;
@@ -124,7 +129,8 @@ export function createGatewayClient(options: GatewayClientOptions) {
       collect: ({ dryRun = true, ...call }: CallOptions & { readonly dryRun?: boolean } = {}) =>
         post<CollectedBody>("/api/models/gc", undefined, call, { dryRun }),
     },
-    plan: (call?: CallOptions) => get<PlanBody>("/api/plan", call),
+    /** `offline`: the hub is not asked for sizes. */
+    plan: ({ offline, ...call }: PlanOptions = {}) => get<PlanBody>("/api/plan", call, { offline }),
     /** Runs a pass now, also for stalled actions. */
     reconcile: ({ wait, ...call }: CallOptions & { readonly wait?: boolean } = {}) =>
       post<ReconciledBody>("/api/reconcile", undefined, call, { wait }),
@@ -179,11 +185,11 @@ function desiredCalls(transport: Transport) {
     reset: (fields?: readonly string[], options?: ChangeOptions) =>
       changeCall(transport, "/api/desired/reset", { method: "POST", json: fields ? { fields } : {} }, options),
     /** The plan of {@link apply}; changes nothing. */
-    planApply: (yaml: string | Uint8Array, { signal }: CallOptions = {}) =>
-      transport.json<PlanBody>(path, { method: "PUT", yaml, query: { apply: true, dryRun: true }, signal }),
+    planApply: (yaml: string | Uint8Array, { offline, signal }: PlanOptions = {}) =>
+      transport.json<PlanBody>(path, { method: "PUT", yaml, query: { apply: true, dryRun: true, offline }, signal }),
     /** The plan of a patch; changes nothing. */
-    planPatch: (json: DocumentPatch, { signal }: CallOptions = {}) =>
-      transport.json<PlanBody>(path, { method: "PATCH", json, query: { dryRun: true }, signal }),
+    planPatch: (json: DocumentPatch, { offline, signal }: PlanOptions = {}) =>
+      transport.json<PlanBody>(path, { method: "PATCH", json, query: { dryRun: true, offline }, signal }),
   };
 }
 

@@ -1,7 +1,7 @@
 // Observes the files that the document names: the sources of models, and what goes to the engine beside a model. Changes nothing.
 import { realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
-import { resolveSource, sourceStamp } from "../cache/download/import-source.ts";
+import { resolveSource, sourceOf } from "../cache/download/import-source.ts";
 import { isGguf } from "../cache/gguf/metadata.ts";
 import { systemCode } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
@@ -17,10 +17,7 @@ export async function readDocumentFiles(
   const [sources, documentFiles] = await Promise.all([
     readEach(
       models.flatMap(({ source }) => source ?? []),
-      async (source) => {
-        const path = resolveSource(configPath, source);
-        return { path, stamp: await sourceStamp(path) };
-      },
+      (source) => sourceOf(resolveSource(configPath, source)),
     ),
     readEach(models.flatMap(namedFiles), (name) => readFile(folder, name)),
   ]);

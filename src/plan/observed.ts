@@ -1,4 +1,5 @@
 // The snapshot of the machine as plain data: the planner's input. Pure types, and small readers of them.
+import type { CachedRepo } from "../cache/layout/cached-repo.ts";
 import type { CachedFile } from "../cache/layout/layout.ts";
 import { plainestEndingIn } from "../core/ids.ts";
 import type { PresetFile } from "./preset-file.ts";
@@ -48,7 +49,11 @@ export interface CachedModel {
 }
 
 export interface CacheSnapshot {
+  /** Absolute. */
+  readonly dir: string;
   readonly models: readonly CachedModel[];
+  /** What the models were made from, in their order: without the repositories of {@link unreadable}. */
+  readonly repos: readonly CachedRepo[];
   /** Changes whenever a file that the router could serve comes, goes or changes. */
   readonly signature: string;
   /** Repositories (`owner/name`) whose folder could not be read: what they hold is unknown. */
@@ -211,6 +216,15 @@ export type DocumentFile =
     }
   | { readonly state: "unfit"; readonly why: string };
 
+/** A local file that a model is imported from, with its shards. */
+export interface ObservedSource {
+  /** Absolute. */
+  readonly path: string;
+  /** As that of a {@link SourceFile}; null: missing. */
+  readonly stamp: string | null;
+  readonly bytes?: number;
+}
+
 export interface Observed {
   readonly cache: Knowable<CacheSnapshot>;
   readonly preset: Knowable<PresetFile>;
@@ -220,8 +234,8 @@ export interface Observed {
   readonly speech: SpeechObserved;
   /** None where no gateway watches them: the plan of the command line. */
   readonly workers: WorkersSnapshot;
-  /** The document's local files by their paths as written; `stamp` null: missing. */
-  readonly sources: ReadonlyMap<string, { readonly path: string; readonly stamp: string | null }>;
+  /** By their paths as written in the document. */
+  readonly sources: ReadonlyMap<string, ObservedSource>;
   /** By their names in the document. */
   readonly documentFiles: ReadonlyMap<string, DocumentFile>;
 }

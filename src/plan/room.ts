@@ -6,7 +6,10 @@ import type { Knowable } from "./observed.ts";
 export const reserveBytes = 256 * 1024 * 1024;
 
 /** What an action still lacks that has found the disk too full; null: nothing, as far as is known. */
-export function lackingSpace({ neededBytes }: BackoffEntry, freeBytes: Knowable<number>): string | null {
+export function lackingSpace(
+  { neededBytes }: Pick<BackoffEntry, "neededBytes">,
+  freeBytes: Knowable<number>,
+): string | null {
   if (neededBytes === undefined || freeBytes.state === "unknown") return null;
   const lacking = neededBytes + reserveBytes - freeBytes.value;
   if (lacking <= 0) return null;

@@ -67,6 +67,7 @@ const commandFlags = {
   revision: { type: "string" },
   generation: { type: "string" },
   file: { type: "string" },
+  offline: { type: "boolean" },
   follow: { type: "boolean" },
   tail: { type: "string" },
   help: { type: "boolean", short: "h" },

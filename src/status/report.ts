@@ -1,14 +1,14 @@
-// The bodies of /status and /api/plan from what the loop found. Pure.
+// The body of /status from what the loop found. Pure.
 import type { PlanBody } from "../../schemas/plan.ts";
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 import type { DesiredState, Removal } from "../desired/document/document.ts";
-import { type Action, type HeldAction, isAtRest, type Plan, type RunningAction } from "../plan/actions.ts";
+import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot } from "../plan/observed.ts";
 import { notServing } from "./conditions.ts";
 import { type Condition, finding } from "./finding.ts";
 import { rpcWarning } from "./worker-conditions.ts";
 
-type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;
+export type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;
 
 export type StatusReport = Frozen<StatusBody>;
 /** Without a license key. */
@@ -105,30 +105,16 @@ export function removalBody({ id, requestedAt, by }: Removal): RemovalReport {
   return { id, requestedAt, by };
 }
 
-function heldBody({ action, why, because, until }: HeldAction): HeldBody {
+export function heldBody({ action, why, because, until }: HeldAction): HeldBody {
   return { ...actionBody(action), held: why, because, until: until === null ? null : new Date(until).toISOString() };
 }
 
-function runningBody({ action, lane, startedAt, progress }: RunningAction): RunningBody {
+export function runningBody({ action, lane, startedAt, progress }: RunningAction): RunningBody {
   return {
     ...actionBody(action),
     lane,
     startedAt: startedAt === null ? null : new Date(startedAt).toISOString(),
     progress,
-  };
-}
-
-export function planBody(plan: Plan, generation: number, running: readonly RunningAction[]): Frozen<PlanBody> {
-  const isNew = (action: Action): boolean => !running.some((entry) => entry.action.key === action.key);
-  return {
-    generation,
-    converged: isAtRest(plan) && running.length === 0 && plan.findings.size === 0,
-    actions: plan.actions.filter(isNew).map(actionBody),
-    running: running.map(runningBody),
-    held: plan.held.map(heldBody),
-    unmanaged: plan.unmanaged,
-    spared: plan.spared,
-    findings: Object.fromEntries(plan.findings),
   };
 }
 

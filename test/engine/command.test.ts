@@ -138,7 +138,7 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   await folders.writeConfig(`version: 1\nsuspend: true\nmodels: [{ id: "${model}", ctxSize: 512 }]\n`);
   const held = await runCommand(t, folders, ["plan", "--port", port]);
   assert.equal(held.code, 2);
-  assert.match(held.stdout, /^- preset\.write: .* \(held: suspend is set in the document\)$/m);
+  assert.match(held.stdout, /^= preset\.write: .* \(held: suspend is set in the document\)$/m);
 
   const second = await runCommand(t, folders, ["serve"]);
   assert.equal(second.code, 1);

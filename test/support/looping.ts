@@ -68,7 +68,9 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
     const cache: Knowable<CacheSnapshot> = {
       state: "known",
       value: {
+        dir: "/cache",
         models: [...cached].map(listedModel),
+        repos: [],
         signature: [...cached].join(),
         unreadable: world.unreadable,
         faults: [],

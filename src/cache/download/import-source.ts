@@ -1,31 +1,28 @@
 // The local file that a model is imported from, with its shards: where it is, whether it is whole, when it has changed.
-import { constants } from "node:fs";
+import { constants, type Stats } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { GatewayError, isAbsent, systemCode } from "../../core/errors.ts";
-import { shardOf } from "../../core/ids.ts";
+import type { ObservedSource } from "../../plan/observed.ts";
 import { isWholeGguf } from "../gguf/metadata.ts";
+import { shardPaths } from "../layout/import-name.ts";
 
 /** Relative to the folder of gateway.yaml. */
 export function resolveSource(configPath: string, source: string): string {
   return resolve(dirname(configPath), source);
 }
 
-/** All shards of the model that the source is one of, in order. */
-function shardPaths(source: string): string[] {
-  const shard = shardOf(source);
-  if (!shard) return [source];
-  return Array.from({ length: shard.count }, (_, index) =>
-    source.replace(/-\d{5}-of-/, `-${String(index + 1).padStart(5, "0")}-of-`),
-  );
-}
-
 /** Sizes and times of all shards; null if one is not there. */
 export async function sourceStamp(source: string): Promise<string | null> {
+  return (await sourceOf(source)).stamp;
+}
+
+/** `bytes`: of all shards. */
+export async function sourceOf(source: string): Promise<ObservedSource & { readonly bytes: number }> {
   const entries = await Promise.all(shardPaths(source).map((path) => stat(path).catch(() => null)));
-  return entries.every((entry) => entry?.isFile())
-    ? entries.map((entry) => `${entry?.size}:${entry?.mtimeMs}`).join(" ")
-    : null;
+  const files = entries.filter((entry) => entry?.isFile() === true) as Stats[];
+  const stamp = files.length < entries.length ? null : files.map(({ size, mtimeMs }) => `${size}:${mtimeMs}`).join(" ");
+  return { path: source, stamp, bytes: files.reduce((sum, { size }) => sum + size, 0) };
 }
 
 /** The paths of all shards, in order. Errors: `source_missing`, `not_a_model` where one of them cannot be imported. */

@@ -4,9 +4,9 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
-import { inferTag, type ModelId, repoOf } from "../../core/ids.ts";
+import { type ModelId, repoOf } from "../../core/ids.ts";
 import { cancelled } from "../../hub/errors.ts";
-import { isSafePath } from "../layout/layout.ts";
+import { fileNameFor } from "../layout/import-name.ts";
 import type { HubFile } from "../layout/select.ts";
 import { gapsOf } from "./extents.ts";
 import { bring, type FetchOptions, type PullResult, type Target } from "./fetch.ts";
@@ -30,7 +30,10 @@ export async function importModel({ id, source, ...options }: ImportOptions): Pr
   const paths = new Map<HubFile, string>();
   for (const path of await requireShards(source)) {
     const { size } = await stat(path);
-    paths.set({ path: fileNameFor(id, path), size, oid: "", sha256: await hashFile(path, false, signal) }, path);
+    paths.set(
+      { path: fileNameFor(id, basename(path)), size, oid: "", sha256: await hashFile(path, false, signal) },
+      path,
+    );
   }
   // One snapshot for all local models of a repository: the router lists only the one that refs/main names.
   const commit = (await readRef(cacheDir, repo, "main")) ?? createHash("sha1").update(repo).digest("hex");
@@ -66,15 +69,4 @@ async function copy(source: string, size: number, { partial, write }: Target, si
     if (signal.aborted) throw cancelled(basename(source));
     throw sourceError(source, error);
   }
-}
-
-/** The source's own name if it has the tag; else one that does, or the model would never be found under its id. */
-function fileNameFor(id: ModelId, source: string): string {
-  const file = basename(source);
-  const hasTag = (name: string): boolean => inferTag(name).toLowerCase() === id.tag.toLowerCase();
-  // Without the ending, or with another spelling of it, nothing lists the file.
-  if (file.endsWith(".gguf") && hasTag(file)) return file;
-  const suffix = /-\d{5}-of-\d{5}(?=\.gguf$)/i.exec(file)?.[0] ?? "";
-  const plain = `${id.name}-${id.tag}${suffix}.gguf`;
-  return isSafePath(plain) && hasTag(plain) ? plain : `${id.tag}${suffix}.gguf`;
 }

@@ -3,17 +3,12 @@ import { createHash } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError, ignoreDangling, systemCode } from "../../core/errors.ts";
+import { type FileFacts, type FoundModel, modelsIn, noFacts } from "../../plan/cached-models.ts";
 import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable } from "../../plan/observed.ts";
 import { storedFile } from "../../plan/removals.ts";
 import { readGgufFacts } from "../gguf/metadata.ts";
-import {
-  contentKey,
-  groupModels,
-  type ModelGroup,
-  modelOf,
-  type Snapshot,
-  type SnapshotFile,
-} from "../layout/models.ts";
+import type { CachedRepo } from "../layout/cached-repo.ts";
+import { contentKey, type Snapshot, type SnapshotFile } from "../layout/models.ts";
 import type { RepoLink } from "../report/repo-files.ts";
 import type { Damage } from "./damage.ts";
 import { type CachePresence, createCachePresence } from "./presence.ts";
@@ -36,7 +31,7 @@ export function createCacheScanner(
   isDamaged: Damage["has"] = () => false,
 ): { readonly scan: () => Promise<Knowable<CacheSnapshot>> } {
   // Of the last scan; by content, as a damaged blob is repaired under the same name.
-  let metadata = new Map<string, Facts>();
+  let metadata = new Map<string, FileFacts>();
 
   async function scan(): Promise<Knowable<CacheSnapshot>> {
     const listed = await listRepos(cacheDir, presence);
@@ -52,7 +47,9 @@ export function createCacheScanner(
     return {
       state: "known",
       value: {
+        dir: cacheDir,
         models: repos.flatMap(({ models }) => models ?? []),
+        repos: repos.flatMap(({ found }) => found ?? []),
         signature: signature.digest("hex").slice(0, 16),
         unreadable: repos.flatMap(({ repo, models }) => (models === null ? repo : [])),
         faults: repos.flatMap(({ faults }) => faults),
@@ -65,7 +62,7 @@ export function createCacheScanner(
   async function readRepo(name: string, read: typeof metadata): Promise<RepoScan> {
     const repo = name.slice("models--".length).replace("--", "/");
     const root = join(cacheDir, name);
-    const unreadable: RepoScan = { folder: name, repo, models: null, faults: [], seen: repo };
+    const unreadable: RepoScan = { folder: name, repo, found: null, models: null, faults: [], seen: repo };
     try {
       const folder = await readRepoFolder(root, false);
       if (folder === null) return { ...unreadable, models: [] };
@@ -77,9 +74,9 @@ export function createCacheScanner(
         .map(({ commit, files }) => ({ commit, files: ggufFiles(repo, commit, files) }))
         .toSorted((a, b) => Number(b.commit === main) - Number(a.commit === main) || newest(b) - newest(a));
       // The router does not see a repository with faults, so it lists none of its models by itself.
-      const groups = groupModels(snapshots, faults.length === 0 ? main : null, pinnedFiles(repo, inventory()));
-      const models = await Promise.all(groups.map((group) => describe(root, repo, group, read)));
-      return { folder: name, repo, models, faults, seen: [repo, main, snapshots, faults.length === 0] };
+      const found: CachedRepo = { repo, root, refs: folder.refs, snapshots, isFaulty: faults.length > 0 };
+      const models = await Promise.all(modelsIn(found, inventory()).map((model) => describe(repo, model, read)));
+      return { folder: name, repo, found, models, faults, seen: [repo, main, snapshots, faults.length === 0] };
     } catch (error) {
       if (systemCode(error) === undefined) throw error;
       return unreadable;
@@ -104,8 +101,7 @@ export function createCacheScanner(
     return isDamaged(contentKey(repo, commit, file)) ? `${path} is not what its checksum says` : null;
   }
 
-  async function describe(root: string, repo: string, group: ModelGroup, read: typeof metadata): Promise<CachedModel> {
-    const model = modelOf(repo, join(root, "snapshots", group.commit), group);
+  async function describe(repo: string, { group, model }: FoundModel, read: typeof metadata): Promise<CachedModel> {
     const [first] = group.files;
     const key = first ? contentKey(repo, group.commit, first) : "";
     let facts = metadata.get(key);
@@ -117,11 +113,7 @@ export function createCacheScanner(
   return { scan };
 }
 
-type Facts = Pick<CachedModel, "nCtxTrain" | "architecture" | "fileType" | "sizeLabel" | "pooling">;
-
-const noFacts: Facts = { nCtxTrain: null, architecture: null, fileType: null, sizeLabel: null, pooling: null };
-
-async function readFacts(path: string): Promise<Facts> {
+async function readFacts(path: string): Promise<FileFacts> {
   const details = await readGgufFacts(path);
   if (!details) return noFacts;
   const { contextLength, architecture, fileType, sizeLabel, pooling } = details;
@@ -131,6 +123,8 @@ async function readFacts(path: string): Promise<Facts> {
 interface RepoScan {
   readonly folder: string;
   readonly repo: string;
+  /** Null if there is none, or it cannot be read. */
+  readonly found: CachedRepo | null;
   /** Null if the folder cannot be read. */
   readonly models: readonly CachedModel[] | null;
   readonly faults: readonly string[];
@@ -154,15 +148,13 @@ async function listRepos(
     const isGone = systemCode(error) === "ENOENT";
     const doubt = isGone ? presence.doubt(null, 0) : null;
     if (isGone && doubt === null)
-      return { state: "known", value: { models: [], signature: "empty", unreadable: [], faults: [], whole: [] } };
+      return {
+        state: "known",
+        value: { dir: cacheDir, models: [], repos: [], signature: "empty", unreadable: [], faults: [], whole: [] },
+      };
     const why = `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})`;
     return { state: "unknown", why: doubt ?? why };
   }
-}
-
-function pinnedFiles(repo: string, inventory: readonly InventoryEntry[]): ReadonlyMap<string, string> {
-  const own = inventory.filter((entry) => entry.repo === repo && entry.revision !== "main");
-  return new Map(own.flatMap(({ commit, files }) => files.map(({ path }) => [path, commit])));
 }
 
 /** Device and number of a folder; null where there is none. */

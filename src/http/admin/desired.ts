@@ -8,6 +8,7 @@ import {
   documentBodySchema,
   mergePatchSchema,
   type PutQuery,
+  planQuerySchema,
   putQuerySchema,
   reconciledSchema,
   reconcileQuerySchema,
@@ -21,9 +22,11 @@ import type { PresetAllow } from "../../core/preset-keys.ts";
 import { type DesiredState, toInput } from "../../desired/document/document.ts";
 import { readText } from "../../desired/parse-apart.ts";
 import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
-import { backoffKey, type Plan } from "../../plan/actions.ts";
+import { backoffKey } from "../../plan/actions.ts";
 import { isConverged, isSettled, type Pass } from "../../reconcile/loop.ts";
-import { planBody, removalBody } from "../../status/report.ts";
+import type { WholePlan } from "../../reconcile/whole-plan.ts";
+import { planBody } from "../../status/plan-body.ts";
+import { removalBody } from "../../status/report.ts";
 import { callOf } from "../server/call.ts";
 import { routesOf } from "../server/route.ts";
 import { pullErrors } from "../server/route-errors.ts";
@@ -37,7 +40,14 @@ export interface DesiredRoutesDeps extends WaitDeps {
   /** Reads gateway.yaml; resolves when it is applied or found wrong. */
   readonly readFile: () => Promise<void>;
   /** What would be done for another document, with the world as it was last seen. */
-  readonly planFor: (change: DocumentChange, ifMatch?: string) => Plan;
+  readonly planFor: (change: DocumentChange, ifMatch: string | undefined, question: PlanQuestion) => Promise<WholePlan>;
+  readonly planOf: (pass: Pass, question: PlanQuestion) => Promise<WholePlan>;
+}
+
+interface PlanQuestion {
+  /** The hub is not asked. */
+  readonly offline: boolean;
+  readonly signal: AbortSignal;
 }
 
 /** Of a route that changes the document. */
@@ -92,6 +102,7 @@ export const desiredRoutes = [
     config: { errors: ["router_unavailable"] },
     operationId: "plan",
     summary: "Get the current plan",
+    querystring: planQuerySchema,
     response: ok("The plan.", planSchema),
     handler: async (deps, request, reply) => {
       await deps.readFile();
@@ -99,8 +110,11 @@ export const desiredRoutes = [
       const { signal } = callOf(request, reply);
       const wait = { generation, fresh: true, timeoutMs: deps.waitTimeoutMs, signal };
       const pass = await deps.loop.waitFor({ ...wait, test: () => true });
+      const whole = await deps.planOf(pass, { offline: request.query.offline ?? false, signal });
+      const { generation: planned } = pass.desired;
       const { stateDir } = deps;
-      return { ...planBody(pass.plan, pass.desired.generation, pass.running), stateDir, source: deps.status().source };
+      const body = planBody({ ...whole, generation: planned, running: pass.running });
+      return { ...body, stateDir, source: deps.status().source };
     },
   }),
   post("/api/reconcile", {
@@ -167,10 +181,13 @@ export async function makeChange(
 ): Promise<object> {
   const { store } = deps;
   const ifMatch = request.headers["if-match"];
-  if (request.query.dryRun) {
-    return { dryRun: true, ...planBody(deps.planFor(change, ifMatch), store.current().generation, []) };
-  }
   const call = callOf(request, reply);
+  const { dryRun = false, offline = false } = request.query;
+  if (dryRun) {
+    const { generation } = store.current();
+    const whole = await deps.planFor(change, ifMatch, { offline, signal: call.signal });
+    return { dryRun: true, ...planBody({ ...whole, generation, running: [] }) };
+  }
   const state = await store.change(change, { ...call, by: by ?? call.by }, ifMatch);
   const shown = showDesired(store, state, reply);
   if (!request.query.wait) return shown;

@@ -5,17 +5,19 @@ import { selectFiles } from "../../../src/cache/layout/select.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { inferTag, parseModelId, repoOf } from "../../../src/core/ids.ts";
 import type { Desired } from "../../../src/desired/document/document.ts";
-import { type Action, laneOf, type Plan } from "../../../src/plan/actions.ts";
+import { type Action, type BackoffEntry, laneOf, type Plan } from "../../../src/plan/actions.ts";
 import {
+  type FormerRevision,
   findCached,
   type InventoryEntry,
   type Observed,
   type RouterSnapshot,
   restingSpeech,
+  type SourceFile,
 } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { parsePreset } from "../../../src/plan/preset-file.ts";
-import { coversEntry } from "../../../src/plan/removals.ts";
+import { coversEntry, namedEntries } from "../../../src/plan/removals.ts";
 import { createBackoffBook } from "../../../src/reconcile/pacing.ts";
 import { readAsRouter } from "./router-reading.ts";
 import {
@@ -48,6 +50,13 @@ export interface SimulatedWorld {
   plan(): Plan;
   /** Executes the first action of each lane, the control lane's first. */
   step(plan: Plan): void;
+  /** Whether it succeeded. */
+  execute(action: Action): boolean;
+  backoff(): ReadonlyMap<string, BackoffEntry>;
+  /** ms. */
+  now(): number;
+  /** Lets the time pass until then. */
+  waitUntil(at: number): void;
   drift(drift: Drift): void;
   /** Plans and executes until nothing is planned but what has failed for good. Throws after `bound` rounds. */
   settle(bound: number): { readonly plan: Plan; readonly rounds: number };
@@ -72,7 +81,9 @@ export function createSimulatedWorld(options: {
   let now = 1_000_000;
   const book = createBackoffBook(() => now);
 
-  const cache = () => cacheOf(files, unreadable);
+  const scan = lastOnly(cacheOf);
+  const parse = lastOnly(parsePreset);
+  const cache = () => scan(files, unreadable, inventory);
   const restart = (): void => {
     loaded = new Set();
     const models = known(readAsRouter(presetText, cache().models, loaded));
@@ -94,21 +105,32 @@ export function createSimulatedWorld(options: {
     observe: () => ({
       workers: workersOf(world.desired),
       cache: known(cache()),
-      preset: known(parsePreset(presetText)),
+      preset: known(parse(presetText)),
       inventory,
       freeBytes: known(1e12),
       speech: { transcription: restingSpeech, synthesis: restingSpeech },
-      sources: new Map(),
+      sources: new Map(
+        world.desired.models.flatMap(({ source }) => (source === undefined ? [] : [[source, sourceAt(source)]])),
+      ),
       router,
       documentFiles: new Map(),
     }),
-    plan: () => plan(world.desired, world.observe(), { now, backoff: book.entries(), silenceLimitMs }),
+    plan: () => {
+      noteLeft();
+      return plan(world.desired, world.observe(), { now, backoff: book.entries(), silenceLimitMs });
+    },
     step: ({ actions }) => {
       for (const lane of ["control", "transfer"]) {
         const action = actions.find(({ kind }) => laneOf(kind) === lane);
         if (action) execute(action);
       }
       now += 100;
+    },
+    execute,
+    backoff: book.entries,
+    now: () => now,
+    waitUntil: (at) => {
+      now = Math.max(now, at);
     },
     drift,
     settle: (bound) => {
@@ -131,13 +153,26 @@ export function createSimulatedWorld(options: {
   };
   return world;
 
-  function execute(action: Action): void {
+  /** As the gateway does after each pass. */
+  function noteLeft(): void {
+    const names = namedEntries(world.desired, world.observe());
+    if (names === null) return;
+    if (inventory.every(({ id, leftAt }) => names.has(id) === (leftAt === undefined))) return;
+    inventory = inventory.map((entry) => {
+      const { leftAt, ...rest } = entry;
+      return names.has(entry.id) ? rest : { ...rest, leftAt: leftAt ?? new Date(now).toISOString() };
+    });
+  }
+
+  function execute(action: Action): boolean {
     try {
       run(action);
       book.succeeded(action);
+      return true;
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       book.failed(action, error);
+      return false;
     }
   }
 
@@ -146,7 +181,7 @@ export function createSimulatedWorld(options: {
       case "model.pull":
         return pull(action.model, action.revision);
       case "model.import":
-        return add(action.model, [importedName(action.model, action.source)]);
+        return add(action.model, [importedName(action.model, action.source)], "main", sourceAt(action.source));
       case "model.remove":
         return action.requested ? removeRequested(action.model) : remove(action.model);
       case "cache.gc":
@@ -185,16 +220,29 @@ export function createSimulatedWorld(options: {
     );
   }
 
-  function add(id: string, paths: readonly string[], revision = "main"): void {
+  function add(id: string, paths: readonly string[], revision = "main", source?: SourceFile): void {
     const commit = revision === "main" ? mainCommit : otherCommit;
     const repo = id.slice(0, id.indexOf(":"));
     const isNew = (file: WorldFile): boolean =>
       !(file.repo === repo && file.commit === commit && paths.includes(file.path));
-    files = [...files.filter(isNew), ...paths.map((path) => ({ repo, path, commit, size: 1000 }))];
-    const keep = inventory.find((entry) => entry.id === id)?.keep ?? false;
+    // A blob is one file, whichever revisions link it: here it goes by the path.
+    const healed = files.map((file) =>
+      file.repo === repo && paths.includes(file.path)
+        ? { repo, path: file.path, commit: file.commit, size: 1000 }
+        : file,
+    );
+    files = [...healed.filter(isNew), ...paths.map((path) => ({ repo, path, commit, size: 1000 }))];
+    const known = inventory.find((entry) => entry.id === id);
+    const keep = known?.keep ?? false;
     inventory = [
       ...inventory.filter((entry) => entry.id !== id),
-      { ...inventoryEntry(id, paths, keep), revision, commit },
+      {
+        ...inventoryEntry(id, paths, keep),
+        revision,
+        commit,
+        ...(known && { former: revisionsOf(known) }),
+        ...(source && { source: { path: source.path, stamp: source.stamp } }),
+      },
     ];
   }
 
@@ -207,7 +255,13 @@ export function createSimulatedWorld(options: {
       if (!entry.files.some(({ path }) => path === file.path))
         throw new Error(`${file.path} is deleted, but is not ours`);
     }
-    files = files.filter((file) => !links.includes(absolutePath(file)));
+    const commits = inventory
+      .filter((other) => other.repo === entry.repo)
+      .flatMap((other) => revisionsOf(other).map(({ commit }) => commit));
+    const paths = revisionsOf(entry).flatMap((revision) => revision.files.map(({ path }) => path));
+    files = files.filter(
+      (file) => file.repo !== entry.repo || !commits.includes(file.commit) || !paths.includes(file.path),
+    );
     inventory = inventory.filter((other) => other !== entry);
   }
 
@@ -284,6 +338,24 @@ export function createSimulatedWorld(options: {
         change satisfies never;
     }
   }
+}
+
+/** Remembers the last answer: a world is observed many times between two changes. */
+function lastOnly<In extends readonly unknown[], Out>(make: (...input: In) => Out): (...input: In) => Out {
+  let last: { readonly input: In; readonly output: Out } | null = null;
+  return (...input) => {
+    if (!last?.input.every((value, index) => value === input[index])) last = { input, output: make(...input) };
+    return last.output;
+  };
+}
+
+function revisionsOf(entry: InventoryEntry): readonly FormerRevision[] {
+  const { commit, files, former = [] } = entry;
+  return [{ commit, files }, ...former];
+}
+
+function sourceAt(source: string): SourceFile & { readonly bytes: number } {
+  return { path: `/sources/${source}`, stamp: "1000:0", bytes: 1000 };
 }
 
 /** As an import names the file, so that it is found under the id. */

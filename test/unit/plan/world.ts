@@ -1,11 +1,12 @@
 // Snapshots of a made-up machine for the planner's tests: short to write, everything left out is filled in as it would be
 // on a machine at rest. Ids come from file names by the program's own rules.
 import { join } from "node:path/posix";
-import { groupModels, modelOf, type Snapshot, type SnapshotFile } from "../../../src/cache/layout/models.ts";
+import type { CachedRepo } from "../../../src/cache/layout/cached-repo.ts";
+import type { Snapshot, SnapshotFile } from "../../../src/cache/layout/models.ts";
 import { type Desired, type Removal, toDesired } from "../../../src/desired/document/document.ts";
 import { validateDocument } from "../../../src/desired/document/validate.ts";
+import { modelsIn, noFacts } from "../../../src/plan/cached-models.ts";
 import {
-  type CachedModel,
   type CacheSnapshot,
   type InventoryEntry,
   type Knowable,
@@ -74,34 +75,39 @@ export function absolutePath({ repo, commit, path }: WorldFile): string {
 }
 
 /** What the scanner makes of these files. */
-export function cacheOf(files: readonly WorldFile[], unreadable: readonly string[] = []): CacheSnapshot {
-  const repos = [...new Set(files.map((file) => file.repo))].sort();
-  const models = repos
-    .filter((repo) => !unreadable.includes(repo))
-    .flatMap((repo) =>
-      modelsOf(
-        repo,
-        files.filter((file) => file.repo === repo),
-      ),
-    );
+export function cacheOf(
+  files: readonly WorldFile[],
+  unreadable: readonly string[] = [],
+  inventory: readonly InventoryEntry[] = [],
+): CacheSnapshot {
+  const names = [...new Set(files.map((file) => file.repo))].sort();
+  const repos = names.filter((repo) => !unreadable.includes(repo)).map((repo) => repoOf(repo, files));
+  const models = repos.flatMap((repo) => modelsIn(repo, inventory).map(({ model }) => ({ ...model, ...noFacts })));
   const seen = files.map((file) => (unreadable.includes(file.repo) ? file.repo : JSON.stringify(file)));
-  return { models, signature: [...new Set(seen)].sort().join("\n"), unreadable, faults: [], whole: [] };
+  return {
+    dir: "/cache",
+    models,
+    repos,
+    signature: [...new Set(seen)].sort().join("\n"),
+    unreadable,
+    faults: [],
+    whole: [],
+  };
 }
 
-function modelsOf(repo: string, files: readonly WorldFile[]): CachedModel[] {
-  const snapshots = [mainCommit, otherCommit].map((commit): Snapshot => {
-    const own = files.filter((file) => file.commit === commit).toSorted((a, b) => (a.path < b.path ? -1 : 1));
-    return { commit, files: own.map(fileOf) };
+function repoOf(repo: string, files: readonly WorldFile[]): CachedRepo {
+  const snapshots = [mainCommit, otherCommit].flatMap((commit): Snapshot[] => {
+    const own = files.filter((file) => file.repo === repo && file.commit === commit);
+    return own.length === 0 ? [] : [{ commit, files: own.toSorted((a, b) => (a.path < b.path ? -1 : 1)).map(fileOf) }];
   });
-  function fileOf({ path, size, isDamaged = false }: WorldFile): SnapshotFile {
-    const damage = isDamaged ? `${path} is not what its checksum says` : null;
-    return { path, size, modifiedAt: 0, blob: `blob-${path}`, damage };
-  }
-  return groupModels(snapshots, mainCommit).map((group) => {
-    const folder = absolutePath({ repo, path: "", commit: group.commit, size: null }).slice(0, -1);
-    const model = modelOf(repo, folder, group);
-    return { ...model, nCtxTrain: null, architecture: null, fileType: null, sizeLabel: null, pooling: null };
-  });
+  const refs = snapshots.some(({ commit }) => commit === mainCommit) ? [{ name: "main", commit: mainCommit }] : [];
+  const root = `/cache/models--${repo.replace("/", "--")}`;
+  return { repo, root, refs, snapshots, isFaulty: false };
+}
+
+function fileOf({ path, size, isDamaged = false }: WorldFile): SnapshotFile {
+  const damage = isDamaged ? `${path} is not what its checksum says` : null;
+  return { path, size, modifiedAt: 0, blob: `blob-${path}`, damage };
 }
 
 /**

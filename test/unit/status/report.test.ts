@@ -1,17 +1,10 @@
-// The bodies of /status and /api/plan.
+// The body of /status.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type DesiredState, emptyTree } from "../../../src/desired/document/document.ts";
-import type { Action, HeldAction, Plan, RunningAction } from "../../../src/plan/actions.ts";
+import type { Action, Plan, RunningAction } from "../../../src/plan/actions.ts";
 import type { Condition } from "../../../src/status/finding.ts";
-import {
-  actionBody,
-  modelIds,
-  planBody,
-  type ReportInput,
-  shortReport,
-  statusReport,
-} from "../../../src/status/report.ts";
+import { actionBody, modelIds, type ReportInput, shortReport, statusReport } from "../../../src/status/report.ts";
 import { rpcWarning } from "../../../src/status/worker-conditions.ts";
 import { desiredFrom } from "../plan/world.ts";
 
@@ -231,37 +224,6 @@ test("an action is told without the text that it writes", () => {
     disrupts: [],
     model: "a/b:c",
   });
-});
-
-test("a plan: what is under way is not told twice", () => {
-  const found = plan({
-    actions: [pull, write],
-    held: [{ action: write, why: "stalled", because: "it failed", until: null }],
-    unmanaged: ["x/y:z"],
-    findings: new Map([["a/b:c", "why"]]),
-  });
-  assert.deepEqual(planBody(found, 4, [running]), {
-    generation: 4,
-    converged: false,
-    actions: [actionBody(write)],
-    running: [
-      { ...actionBody(pull), lane: "transfer", startedAt: "1970-01-01T00:00:01.000Z", progress: running.progress },
-    ],
-    held: [{ ...actionBody(write), held: "stalled", because: "it failed", until: null }],
-    unmanaged: ["x/y:z"],
-    spared: [],
-    findings: { "a/b:c": "why" },
-  });
-});
-
-test("converged: nothing planned, held or running, but for what is pruned later", () => {
-  const converged = (found: Plan, under: readonly RunningAction[]): unknown =>
-    (planBody(found, 1, under) as { converged: unknown }).converged;
-  assert.equal(converged(plan({}), []), true);
-  assert.equal(converged(plan({}), [{ ...running, startedAt: null }]), false);
-  const held = (why: HeldAction["why"]): Plan => plan({ held: [{ action: pull, why, because: "", until: null }] });
-  assert.equal(converged(held("suspended"), []), false);
-  assert.equal(converged(held("prune"), []), true);
 });
 
 test("every model that the document names, then those that only the cache holds", () => {

@@ -183,10 +183,19 @@ describe("a cache that others use too", () => {
 
 describe("the cache folder itself", () => {
   it("may not be there yet", async (t) => {
-    const found = await createCacheScanner(join(await scratchFolder(t), "none")).scan();
+    const scratch = await scratchFolder(t);
+    const found = await createCacheScanner(join(scratch, "none")).scan();
     assert.deepEqual(found, {
       state: "known",
-      value: { models: [], signature: "empty", unreadable: [], faults: [], whole: [] },
+      value: {
+        dir: join(scratch, "none"),
+        models: [],
+        repos: [],
+        signature: "empty",
+        unreadable: [],
+        faults: [],
+        whole: [],
+      },
     });
   });
 

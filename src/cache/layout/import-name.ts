@@ -1,0 +1,22 @@
+// What the files of an imported model are called. Pure.
+import { inferTag, type ModelId, shardOf } from "../../core/ids.ts";
+import { isSafePath } from "./layout.ts";
+
+/** The source's own name if it has the tag; else one that does, or the model would never be found under its id. */
+export function fileNameFor(id: ModelId, file: string): string {
+  const hasTag = (name: string): boolean => inferTag(name).toLowerCase() === id.tag.toLowerCase();
+  // Without the ending, or with another spelling of it, nothing lists the file.
+  if (file.endsWith(".gguf") && hasTag(file)) return file;
+  const suffix = /-\d{5}-of-\d{5}(?=\.gguf$)/i.exec(file)?.[0] ?? "";
+  const plain = `${id.name}-${id.tag}${suffix}.gguf`;
+  return isSafePath(plain) && hasTag(plain) ? plain : `${id.tag}${suffix}.gguf`;
+}
+
+/** All shards of the model that the source is one of, in order. */
+export function shardPaths(source: string): string[] {
+  const shard = shardOf(source);
+  if (!shard) return [source];
+  return Array.from({ length: shard.count }, (_, index) =>
+    source.replace(/-\d{5}-of-/, `-${String(index + 1).padStart(5, "0")}-of-`),
+  );
+}

@@ -1,0 +1,87 @@
+// What an action changes, field by field: from the world before it to the world after it. Pure.
+import type { Action } from "../actions.ts";
+import { findCached, type Observed } from "../observed.ts";
+import { emptyPreset, ownValues, type PresetFile, parsePreset, sameSection } from "../preset-file.ts";
+import { isKnownCommit } from "./cache-after.ts";
+import type { World } from "./outcome.ts";
+
+export interface FieldChange {
+  /** A model's id, `[*]` for all models, `router`, `speech/transcription`, `speech/synthesis`. */
+  readonly subject: string;
+  readonly field: string;
+  /** null: not set, or not there. */
+  readonly from: string | null;
+  readonly to: string | null;
+}
+
+type Fields = Readonly<Record<string, string | null>>;
+
+export function changesOf(action: Action, { observed: before }: World, { observed: after }: World): FieldChange[] {
+  switch (action.kind) {
+    case "model.pull":
+    case "model.import":
+    case "model.remove":
+      return changed(action.model, modelFields(action.model, before), modelFields(action.model, after));
+    case "preset.write":
+      return presetChanges(presetOf(before), presetOf(after), after);
+    case "router.reload":
+      return presetChanges(parsePreset(before.router.loadedPreset ?? ""), presetOf(after), after);
+    case "router.start":
+    case "router.restart":
+      return changed("router", { phase: routerPhase(before) }, { phase: routerPhase(after) });
+    case "voice.pull":
+      return changed("speech/synthesis", { cached: null }, { cached: action.voice });
+    case "transcription.pull":
+      return changed("speech/transcription", { cached: null }, { cached: action.file });
+    case "speech.start":
+    case "speech.stop": {
+      const choiceIn = ({ speech }: Observed): Fields => ({ choice: speech[action.engine].choice });
+      return changed(action.key, choiceIn(before), choiceIn(after));
+    }
+    case "cache.gc":
+      return [];
+    default:
+      return action satisfies never;
+  }
+}
+
+function changed(subject: string, before: Fields, after: Fields): FieldChange[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => {
+    const [from, to] = [before[field] ?? null, after[field] ?? null];
+    return from === to ? [] : { subject, field, from, to };
+  });
+}
+
+function modelFields(id: string, { cache, inventory }: Observed): Fields {
+  const cached = cache.state === "known" ? findCached(cache.value.models, id) : undefined;
+  if (!cached) return {};
+  const entry = inventory.find((own) => own.id === id);
+  return {
+    file: cached.files[0]?.replaceAll("\\", "/").split("/").at(-1) ?? null,
+    ...(entry?.source
+      ? { source: `${entry.source.path} (${entry.source.stamp})` }
+      : { revision: entry?.revision ?? null }),
+    ...(isKnownCommit(cached.commit) && !entry?.source ? { commit: cached.commit } : {}),
+    ...(cached.damage === null ? {} : { damage: cached.damage }),
+    ...(cached.complete || cached.damage !== null ? {} : { missing: "a part of it" }),
+  };
+}
+
+function presetOf({ preset }: Observed): PresetFile {
+  return preset.state === "known" ? preset.value : emptyPreset;
+}
+
+/** By the models' own ids. */
+function presetChanges(before: PresetFile, after: PresetFile, { cache }: Observed): FieldChange[] {
+  const names = [...before.sections, ...after.sections].flatMap(({ name }) => name ?? []);
+  const models = cache.state === "known" ? cache.value.models : [];
+  const apart = names.filter((name, at) => names.findIndex((other) => sameSection(other, name)) === at);
+  return apart.flatMap((name) => {
+    const subject = name === "*" ? "[*]" : (models.find((model) => sameSection(model.upstreamId, name))?.id ?? name);
+    return changed(subject, Object.fromEntries(ownValues(before, name)), Object.fromEntries(ownValues(after, name)));
+  });
+}
+
+function routerPhase({ router }: Observed): string {
+  return router.silentSince === null ? router.phase : "silent";
+}

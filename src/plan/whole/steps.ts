@@ -1,0 +1,186 @@
+// The plan whole: the planner, over the outcomes that its actions are expected to have, until nothing is left. It assumes that the
+// world stays as observed but for these actions. Pure; a generator, so that its caller can let others run in between: 500 models
+// to pull are 600 steps.
+import type { Desired } from "../../desired/document/document.ts";
+import { type Action, backoffKey, laneOf, type Plan, type PlanContext, type RunningAction } from "../actions.ts";
+import { loadedModels, type Observed } from "../observed.ts";
+import { plan } from "../plan.ts";
+import { leftAtOf, namedEntries } from "../removals.ts";
+import { changesOf, type FieldChange } from "./changes.ts";
+import type { Failure, HubAnswers } from "./hub-answers.ts";
+import { type Outcome, outcomeOf, type World } from "./outcome.ts";
+
+export interface WholeInput {
+  readonly desired: Desired;
+  readonly observed: Observed;
+  readonly context: PlanContext;
+  /** What the planner says of them. */
+  readonly now: Plan;
+  readonly running: readonly RunningAction[];
+  readonly answers: HubAnswers;
+  /** Responses in flight, by the id by which the router is asked. */
+  readonly inFlight: ReadonlyMap<string, number>;
+}
+
+export interface PlannedStep {
+  readonly action: Action;
+  readonly when: "running" | "now" | "later";
+  /** ms; null: as soon as those before it are done. */
+  readonly notBefore: number | null;
+  /** What it waits for that no step does; null: nothing. */
+  readonly awaits: string | null;
+  readonly changes: readonly FieldChange[];
+  /** Downloaded, copied or deleted; null: none, or not known. */
+  readonly bytes: number | null;
+  /** Loaded models whose instance it ends, with their responses in flight: those are awaited, and cut after the drain timeout. */
+  readonly ends: readonly { readonly model: string; readonly inFlight: number }[];
+}
+
+export interface PlanEnd {
+  readonly world: World;
+  /** What is planned in that world: what is held then, and what cannot be had. */
+  readonly plan: Plan;
+  /** Actions that will fail, and why. */
+  readonly failures: readonly { readonly action: Action; readonly failure: Failure }[];
+  /** False: there are more steps than are shown. */
+  readonly isComplete: boolean;
+}
+
+/** More than any document of the largest size needs. */
+const mostSteps = 2_000;
+/** Times that must come before the next step: each held action has one. */
+const mostWaits = 1_000;
+/** Rounds of transfers: of more transfers than these several share the reload that follows. */
+const mostRounds = 16;
+
+export function* planSteps(input: WholeInput): Generator<PlannedStep, PlanEnd> {
+  const { now: first } = input;
+  const run = createRun(input);
+  const begun = new Map(input.running.map(({ action }) => [action.key, action]));
+  const planned = [...first.actions, ...first.held.map(({ action }) => action)];
+  for (const { action } of input.running) {
+    if (planned.some(({ key }) => key === action.key)) continue;
+    const step = run.take(action, "running");
+    if (step) yield step;
+  }
+  /** Under way, or to be started now: each is so once. */
+  const soon = new Set(first.actions.map(backoffKey));
+  const whenOf = (action: Action): PlannedStep["when"] => {
+    if (begun.delete(action.key)) return "running";
+    return soon.delete(backoffKey(action)) ? "now" : "later";
+  };
+  let perRound = 0;
+  let last = "";
+  for (let count = 0; count < mostSteps; ) {
+    const { plan: found, actions, awaits } = run.next();
+    const transfers = actions.filter(({ kind }) => laneOf(kind) === "transfer");
+    perRound ||= Math.ceil(transfers.length / mostRounds);
+    // Of what runs side by side first what takes the least time: a reload takes milliseconds, a pull minutes.
+    const [quick] = actions.filter(({ kind }) => laneOf(kind) !== "transfer");
+    const round = quick ? [quick] : transfers.slice(0, Math.max(1, perRound));
+    if (round.length === 0) return run.end(found, true);
+    for (const action of round) {
+      const { kind, key, reason, message } = action;
+      const identity = JSON.stringify([kind, key, reason, message]);
+      // Its outcome was another than expected: what follows from it is not known.
+      if (identity === last) return run.end(found, false);
+      last = identity;
+      count++;
+      const step = run.take(action, whenOf(action), awaits);
+      if (step) yield step;
+    }
+  }
+  return run.end(run.next().plan, false);
+}
+
+/** The world as far as the steps have brought it. */
+function createRun({ desired, observed, context, answers, inFlight: counts }: WholeInput) {
+  const backoff = new Map(context.backoff);
+  const failures: { readonly action: Action; readonly failure: Failure }[] = [];
+  const inFlight = new Map(counts);
+  /** Changes of settings that a step has shown: the reload shows only the others. */
+  const told = new Set<string>();
+  let world: World = { desired, observed };
+  let { now } = context;
+  let shownNow = now;
+
+  function planNow(): Plan {
+    world = { ...world, observed: withLeft(world, now) };
+    return plan(world.desired, world.observed, { now, backoff, silenceLimitMs: context.silenceLimitMs });
+  }
+
+  function record(action: Action, outcome: Extract<Outcome, { kind: "fails" }>): null {
+    const { failure, neededBytes } = outcome;
+    failures.push({ action, failure });
+    const stalled = neededBytes === undefined;
+    backoff.set(backoffKey(action), { ...failure, failures: 1, until: now, stalled, neededBytes });
+    return null;
+  }
+
+  return {
+    /** What can be done next, at the time from which it can. */
+    next: (): { readonly plan: Plan; readonly actions: readonly Action[]; readonly awaits: string | null } => {
+      let found = planNow();
+      for (let waits = 0; waits < mostWaits && found.actions.length === 0; waits++) {
+        const due = dueTimes(found, world.observed, context.silenceLimitMs).filter((at) => at > now);
+        if (due.length === 0) break;
+        now = Math.min(...due);
+        found = planNow();
+      }
+      if (found.actions.length > 0) return { plan: found, actions: found.actions, awaits: null };
+      const waiting = found.held.find(({ why }) => why === "waiting");
+      return { plan: found, actions: waiting ? [waiting.action] : [], awaits: waiting?.because ?? null };
+    },
+    /** The step that the action is; null if it will fail. */
+    take: (action: Action, when: PlannedStep["when"], awaits: string | null = null): PlannedStep | null => {
+      const outcome = outcomeOf(action, world, { answers, now });
+      if (outcome.kind === "fails") return record(action, outcome);
+      const before = world;
+      world = outcome.world;
+      backoff.delete(backoffKey(action));
+      const notBefore = now > shownNow ? now : null;
+      shownNow = now;
+      const changes = changesOf(action, before, world).filter((change) => {
+        const text = JSON.stringify(change);
+        return !told.has(text) && told.add(text);
+      });
+      const ends = endedModels(before.observed, world.observed).map((id) => {
+        const step = { model: idOf(before.observed, id), inFlight: inFlight.get(id) ?? 0 };
+        inFlight.delete(id);
+        return step;
+      });
+      return { action, when, notBefore, awaits, changes, bytes: outcome.bytes, ends };
+    },
+    end: (found: Plan, isComplete: boolean): PlanEnd => ({ world, plan: found, failures, isComplete }),
+  };
+}
+
+/** When the plan changes by itself. */
+function dueTimes({ held }: Plan, { router }: Observed, silenceLimitMs: number): number[] {
+  const silent = router.silentSince === null || router.phase !== "ready" ? [] : [router.silentSince + silenceLimitMs];
+  return [...held.flatMap(({ until }) => until ?? []), ...silent];
+}
+
+/** As each pass of the gateway notes it: the time of a prune runs from then on. */
+function withLeft({ desired, observed }: World, now: number): Observed {
+  const named = namedEntries(desired, observed);
+  if (named === null) return observed;
+  if (observed.inventory.every((entry) => named.has(entry.id) === (entry.leftAt === undefined))) return observed;
+  const inventory = observed.inventory.map((entry) => {
+    const { leftAt, ...rest } = entry;
+    if (named.has(entry.id)) return rest;
+    return leftAtOf(entry) === null ? { ...rest, leftAt: new Date(now).toISOString() } : entry;
+  });
+  return { ...observed, inventory };
+}
+
+function endedModels({ router: before }: Observed, { router: after }: Observed): string[] {
+  if (before.models.state === "unknown" || after.models.state === "unknown") return [];
+  const left = loadedModels(after.models.value);
+  return loadedModels(before.models.value).filter((id) => !left.includes(id));
+}
+
+function idOf({ cache }: Observed, upstreamId: string): string {
+  const models = cache.state === "known" ? cache.value.models : [];
+  return models.find((model) => model.upstreamId === upstreamId)?.id ?? upstreamId;
+}

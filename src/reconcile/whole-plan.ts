@@ -1,0 +1,44 @@
+// The plan whole, for people who ask for it: what is planned now, what the hub says of the pulls, and every step to the end.
+import { setImmediate } from "node:timers/promises";
+import type { AskHub } from "../observe/hub-answers.ts";
+import type { Plan } from "../plan/actions.ts";
+import { plan } from "../plan/plan.ts";
+import { type HubAnswers, isPull } from "../plan/whole/hub-answers.ts";
+import { type PlanEnd, type PlannedStep, planSteps, type WholeInput } from "../plan/whole/steps.ts";
+
+export interface WholePlan {
+  /** The planner's answer: what runs now, and what is held. */
+  readonly now: Plan;
+  readonly steps: readonly PlannedStep[];
+  readonly end: PlanEnd;
+  /** Null: the hub was not to be asked. */
+  readonly answers: HubAnswers | null;
+}
+
+interface Question extends Omit<WholeInput, "answers" | "now"> {
+  /** Absent: it is made here. */
+  readonly now?: Plan;
+  /** Null: the hub is not asked. */
+  readonly askHub: AskHub | null;
+  readonly signal?: AbortSignal;
+}
+
+/** ms of work between which others run. */
+const sliceMs = 5;
+
+export async function wholePlan({ askHub, signal, ...input }: Question): Promise<WholePlan> {
+  const { now = plan(input.desired, input.observed, input.context) } = input;
+  const pulls = [...now.actions, ...now.held.map(({ action }) => action)].filter(isPull);
+  const answers = askHub && (await askHub(pulls, signal));
+  const run = planSteps({ ...input, now, answers: answers ?? new Map() });
+  const steps: PlannedStep[] = [];
+  for (let began = performance.now(); ; ) {
+    const { done, value } = run.next();
+    if (done) return { now, steps, end: value, answers };
+    steps.push(value);
+    if (performance.now() - began < sliceMs) continue;
+    await setImmediate();
+    signal?.throwIfAborted();
+    began = performance.now();
+  }
+}
