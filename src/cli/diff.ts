@@ -4,6 +4,7 @@ import { equalJson, type Json } from "../core/json.ts";
 import { type Change, listChanges } from "../core/merge-patch.ts";
 import { toTree } from "../desired/document/document.ts";
 import { formatPath } from "../desired/document/validate.ts";
+import { redactChange } from "../desired/history/redact.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { type Color, paintFor } from "./colors.ts";
 import { withGateway } from "./connect.ts";
@@ -18,7 +19,7 @@ export async function diffCommand({ settings, json, given }: CommandLine): Promi
   const current = await withGateway({ settings }, (client) => client.desired.get());
   const changes = listChanges(toTree(current.document), file.tree).map((change) => {
     const setBy = setByCall(change, current);
-    return { ...change, setBy, note: setBy === null ? undefined : `set by ${setBy}, which apply leaves` };
+    return { ...redactChange(change), setBy, note: setBy === null ? undefined : `set by ${setBy}, which apply leaves` };
   });
   if (json)
     printJson({
@@ -35,7 +36,7 @@ export async function diffCommand({ settings, json, given }: CommandLine): Promi
   return changes.length > 0 ? 2 : 0;
 }
 
-/** Who has set a field that the file has as the applied one: nobody has changed it there, so an apply does not either. */
+/** Who has set a field that the file has as the applied one: it was not changed there, so an apply does not change it. */
 function setByCall({ path, after }: Change, { differsFromFile }: Desired): string | null {
   const name = formatPath(path);
   const found = differsFromFile.find((difference) => difference.path === name);

@@ -12,7 +12,10 @@ export interface DiffLine {
 /** Unchanged lines that are shown before and after those that differ. */
 const context = 3;
 
-export interface NotedChange extends Change {
+export interface NotedChange extends Pick<Change, "path"> {
+  /** undefined or absent: it was or is not there. */
+  readonly before?: Change["before"];
+  readonly after?: Change["after"];
   /** Beside the field's name. */
   readonly note?: string | undefined;
 }
@@ -25,7 +28,7 @@ export function fieldDiff(changes: readonly NotedChange[]): DiffLine[] {
   );
 }
 
-function linesOfChange({ path, before, after }: Change): DiffLine[] {
+function linesOfChange({ path, before, after }: NotedChange): DiffLine[] {
   const name = formatPath(path);
   if (before === undefined || after === undefined) {
     const sign = before === undefined ? "+" : "-";

@@ -63,7 +63,7 @@ function syncedVerdict(status: StatusBody, goal: Goal): Verdict {
   return verdict(conditionIn(status.conditions, "Synced"), blocking(status, goal));
 }
 
-/** A condition that keeps the goal from being met for as long as nobody acts. */
+/** A condition that keeps the goal from being met until a person acts. */
 function blocking({ conditions, models, planned }: StatusBody, { sha256 }: Goal): Condition | undefined {
   const stalled = conditionIn(conditions, "Stalled");
   if (stalled?.status === "True") return stalled;

@@ -46,6 +46,14 @@ test("diff", async (t) => {
     assert.equal(gateway.gateway.status().generation, generation);
   });
 
+  await t.test("a secret is not shown", async () => {
+    const token = "hf_diff0a1b2c3d4e5f6a7b8c9d";
+    const text = `version: 1\nmodels: [{ id: "${model}", preset: { grammar: "${token}" } }]\n`;
+    const [shown, asJson] = [await run(["-f", "-"], text), await run(["-f", "-", "--json"], text)];
+    assert.match(shown.stdout, /^\+ {3}grammar: "\(redacted\)"$/m);
+    for (const { stdout, stderr } of [shown, asJson]) assert.ok(!(stdout + stderr).includes(token));
+  });
+
   await t.test("what a client has set is a difference from the file", async () => {
     await gateway.json("/api/set-ctx-size", {
       method: "POST",
