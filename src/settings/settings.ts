@@ -52,7 +52,7 @@ export interface CommandLine {
 }
 
 /** Flags of single commands, which no variable sets. */
-const commandFlags = {
+export const commandFlags = {
   expires: { type: "string" },
   scope: { type: "string" },
   threads: { type: "string" },

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { test } from "node:test";
 import { helpText } from "../../src/cli/commands.ts";
-import { packageRoot, settingRows } from "../../src/settings/settings.ts";
+import { commandFlags, packageRoot, settingRows } from "../../src/settings/settings.ts";
 import { sharedVariables } from "../../src/settings/shared.ts";
 import { withTables } from "../checks/doc-tables.ts";
 import { docPages } from "../support/doc-pages.ts";
@@ -27,12 +27,9 @@ test("README.md is short and lists every page", () => {
 test("every flag and variable that a page names exists", () => {
   const known = new Set<string>([
     ...settingRows.map(({ flag }) => `--${flag}`),
-    "--json",
-    "--yes",
-    "--force",
-    "--expires",
-    "--scope",
-    "--threads",
+    ...Object.keys(commandFlags).map((flag) => `--${flag}`),
+    // curl's own.
+    "--data-binary",
     // Node's own.
     "--max-semi-space-size",
     "--enable-source-maps",

@@ -61,7 +61,8 @@ export async function startWhisper(
       args: (port) => whisperArguments(port, model, prefix, converts ? scratchDir : null),
       isReady: (origin, limit) => isReady(origin + prefix, limit),
     },
-    options,
+    // The path is a key: it is in no text that is kept.
+    { ...options, onOutput: (text, from) => options.onOutput(text.replaceAll(prefix, "/***"), from) },
     signal,
   );
   const base = process.origin + prefix;
