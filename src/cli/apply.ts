@@ -19,22 +19,22 @@ export async function applyCommand({ settings, json, force, flags, given }: Comm
   const file = await givenDocument(given("file"));
   if (file === null) return 1;
   if (isTry) return showPlan(await withGateway({ settings }, (client) => client.desired.planApply(file.bytes)), json);
-  return withGateway({ settings, change: { force } }, async (client) => {
-    const revision = given("revision");
-    const before = await client.desired.get();
-    const after = await client.desired.apply(file.bytes, { revision });
-    if (!isWaiting) return json ? printJson(after) : printApplied(file, before, after);
-    if (!json) printApplied(file, before, after);
-    const sha256 = createHash("sha256").update(file.bytes).digest("hex");
-    const goal = { for: "synced", sha256, revision, generation: after.generation } as const;
-    return printOutcome(await waitFor(client, goal, seconds), goal, seconds, json);
-  });
+  const revision = given("revision");
+  const { before, after } = await withGateway({ settings, change: { force } }, async (client) => ({
+    before: await client.desired.get(),
+    after: await client.desired.apply(file.bytes, { revision }),
+  }));
+  if (json && !isWaiting) return printJson(after);
+  if (!json) printApplied(file, before, after);
+  if (!isWaiting) return 0;
+  const sha256 = createHash("sha256").update(file.bytes).digest("hex");
+  const goal = { for: "synced", sha256, revision, generation: after.generation } as const;
+  return printOutcome(await waitFor(settings, goal, seconds), goal, seconds, json);
 }
 
-function printApplied({ name }: DocumentFile, before: Desired, after: Desired): number {
+function printApplied({ name }: DocumentFile, before: Desired, after: Desired): void {
   const { generation, applied } = after;
   const revision = applied?.revision ? `, revision ${applied.revision}` : "";
   const which = `generation ${generation}, sha256 ${applied?.sha256?.slice(0, 12)}${revision}`;
   console.log(`${name} is applied: ${which}${generation === before.generation ? "; it changes nothing" : ""}.`);
-  return 0;
 }

@@ -22,7 +22,10 @@ interface Target {
   readonly owner: LockHolder | null;
 }
 
-/** Errors: `invalid_request` where no gateway answers, or not the right one, `unauthorized`, and those of the gateway. */
+/** No gateway answers, yet or any longer. */
+export class GatewayAway extends GatewayError {}
+
+/** Errors: {@link GatewayAway}, `invalid_request` where it is not the right one, `unauthorized`, and those of the gateway. */
 export async function withGateway<T>(
   { settings, change, without }: Call<T>,
   work: (client: GatewayClient) => Promise<T>,
@@ -53,11 +56,11 @@ export async function withGateway<T>(
   }
 }
 
-/** Errors: `invalid_request` for a gateway that is starting. */
+/** Errors: {@link GatewayAway} for a gateway that is starting. */
 async function findTarget({ stateDir, host, port, isAddressGiven }: Settings): Promise<Target> {
   const owner = await lockHolder(stateDir);
   if (owner?.url === null && !isAddressGiven)
-    throw new GatewayError(
+    throw new GatewayAway(
       "invalid_request",
       `the gateway of ${stateDir} (process ${owner.pid}) is starting: repeat this in a moment, or set its --port`,
     );
@@ -84,10 +87,10 @@ async function checkOwner(
   console.error(`Note: ${whose}`);
 }
 
-function noGateway({ stateDir, command }: Settings, { origin, owner }: Target): GatewayError {
+function noGateway({ stateDir, command }: Settings, { origin, owner }: Target): GatewayAway {
   const start = `\`${command("serve")}\` starts one`;
   const own = owner && `that of ${stateDir} (process ${owner.pid}) listens on ${owner.url ?? "no address yet"}`;
-  return new GatewayError(
+  return new GatewayAway(
     "invalid_request",
     origin === null
       ? `no gateway runs on the state folder ${stateDir}; ${start}, --port names another`

@@ -4,8 +4,8 @@ import type { GatewayClient, StatusBody } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { wholeNumber } from "../settings/kinds.ts";
-import type { CommandLine } from "../settings/settings.ts";
-import { withGateway } from "./connect.ts";
+import type { CommandLine, Settings } from "../settings/settings.ts";
+import { GatewayAway, withGateway } from "./connect.ts";
 import { printJson, printProblem } from "./text.ts";
 import { type Goal, type Verdict, verdictOf } from "./wait-goal.ts";
 
@@ -21,8 +21,7 @@ export async function waitCommand({ settings, json, given }: CommandLine): Promi
       generation === undefined ? undefined : wholeNumber(generation, "--generation", 0, Number.MAX_SAFE_INTEGER),
   };
   const seconds = timeoutOf(given("timeout"));
-  const outcome = await withGateway({ settings }, (client) => waitFor(client, goal, seconds));
-  return printOutcome(outcome, goal, seconds, json);
+  return printOutcome(await waitFor(settings, goal, seconds), goal, seconds, json);
 }
 
 function goalOf(text: string | undefined): Goal["for"] {
@@ -41,9 +40,23 @@ export interface Outcome extends Verdict {
   readonly status: StatusBody;
 }
 
-/** Resolves when the goal is met, cannot be met without help, or time is up. Errors: those of the gateway, `unauthorized`. */
-export async function waitFor(client: GatewayClient, goal: Goal, seconds: number): Promise<Outcome> {
+/**
+ * Resolves when the goal is met, cannot be met without help, or time is up. A gateway that is away may be starting, or starting
+ * again. Errors: `invalid_request` where it does not come, `unauthorized`, those of the gateway.
+ */
+export async function waitFor(settings: Settings, goal: Goal, seconds: number): Promise<Outcome> {
   const deadline = steadyNow() + seconds * 1000;
+  for (;;) {
+    try {
+      return await withGateway({ settings }, (client) => follow(client, goal, deadline));
+    } catch (error) {
+      if (!(error instanceof GatewayAway) || steadyNow() >= deadline) throw error;
+    }
+    await delay(everyMs);
+  }
+}
+
+async function follow(client: GatewayClient, goal: Goal, deadline: number): Promise<Outcome> {
   for (;;) {
     const status = await client.status();
     if (!("conditions" in status))

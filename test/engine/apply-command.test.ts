@@ -144,3 +144,16 @@ test("apply and wait", async (t) => {
     );
   });
 });
+
+test("a wait that begins before the gateway does ends when it is ready, and with it if it never comes", async (t) => {
+  const folders = await makeFolders(t);
+  await cacheTalker(folders, "acme/alpha");
+  const never = await runCommand(t, folders, ["wait", "--for", "ready", "--timeout", "1"]);
+  assert.equal(never.code, 1);
+  assert.match(never.stderr, /no gateway runs on the state folder/);
+  const waiting = await startCommand(t, folders, ["wait", "--for", "ready"]);
+  await startTestGateway(t, { folders, yaml: 'version: 1\nmodels: ["acme/alpha:Q8_0"]\n' });
+  const { code, stdout } = await waiting.exited;
+  assert.equal(code, 0);
+  assert.match(stdout, /^ready: generation 1\. /);
+});
