@@ -1,6 +1,7 @@
 // The speech routes through the gateway on the real engines: what they answer, and what they refuse.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createGatewayClient } from "model-gateway/client";
@@ -62,6 +63,14 @@ test("interface 4, Transcription: an upload becomes text, by an engine that star
     form.set("model", "x");
     const empty = await gateway.json("/v1/audio/transcriptions", { method: "POST", body: form });
     assert.deepEqual([empty.status, codeOf(empty)], [400, "invalid_request"]);
+  });
+  await t.test("its output is kept, without the path that keeps others out, and without what was said", async () => {
+    const output = await (await fetch(`${gateway.url}/api/logs?model=whisper-server`)).text();
+    assert.match(output, /^\S+Z whisper_/m);
+    const args = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
+    const path = args[args.indexOf("--request-path") + 1] ?? "";
+    assert.ok(path.length > 30 && !output.includes(path), path);
+    assert.ok(!output.includes(spokenWords), output);
   });
 });
 
