@@ -88,13 +88,19 @@ export function readSettings(args: readonly string[], environment: Environment =
 function parse(args: readonly string[], environment: Environment): ReturnType<typeof parseArgs> {
   const options = Object.fromEntries(settingRows.map(({ flag }) => [flag, { type: "string" as const }]));
   try {
-    return parseArgs({ args: [...args], allowPositionals: true, options: { ...options, ...commandFlags } });
+    return parseArgs({ args: args.map(withValue), allowPositionals: true, options: { ...options, ...commandFlags } });
   } catch (error) {
     // What follows is advice on how to pass a dash as a word.
     const [why = ""] = (error instanceof Error ? error.message : String(error)).split(". ");
     const help = startedAs({ state: { dir: "", isDefault: true }, where: [], environment })("help");
     throw new GatewayError("invalid_request", `${why}; \`${help}\` lists what there is`, { cause: error });
   }
+}
+
+/** Switches may stand without a value: `--write-back`. */
+function withValue(arg: string, index: number, args: readonly string[]): string {
+  const isBare = arg === `--${settingTable.writesBack.flag}` && !/^(?:true|false)$/.test(args[index + 1] ?? "");
+  return isBare ? `${arg}=true` : arg;
 }
 
 function build(textOf: (row: SettingRow) => string | undefined, environment: Environment, command: string): Settings {
@@ -108,6 +114,11 @@ function build(textOf: (row: SettingRow) => string | undefined, environment: Env
   }
   const standardDir = defaultStateDir(environment);
   const stateDir = resolve(values.stateDir ?? standardDir);
+  if (values.writesBack && values.writes === "file")
+    throw new GatewayError(
+      "invalid_request",
+      `${settingTable.writesBack.name} true and ${settingTable.writes.name} file do not go together: calls change nothing that could be written back`,
+    );
   return {
     ...values,
     stateDir,

@@ -16,7 +16,11 @@ import { until } from "../support/scratch.ts";
 test("the history of a gateway", async (t) => {
   const folders = await makeFolders(t);
   const model = await cacheTalker(folders, "acme/alpha");
-  const { key } = await addKey(join(folders.stateDir, keyFileName), { name: "ci", expiresAt: undefined, now: Date.now() });
+  const { key } = await addKey(join(folders.stateDir, keyFileName), {
+    name: "ci",
+    expiresAt: undefined,
+    now: Date.now(),
+  });
   const gateway = await startTestGateway(t, {
     folders,
     yaml: `version: 1\nmodels: [{ id: "${model}", ctxSize: 512 }]\n`,
