@@ -88,7 +88,7 @@ const difference = exact(
 
 const nullable = (description: string) => ({ type: ["string", "null"], description }) as const;
 
-export const appliedSchema = {
+const appliedSchema = {
   title: "AppliedFile",
   description: "The file that was applied last: gateway.yaml, or a text that a call gave.",
   ...exact({

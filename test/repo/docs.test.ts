@@ -33,6 +33,8 @@ test("every flag and variable that a page names exists", () => {
     "--expires",
     "--scope",
     "--threads",
+    // curl's own.
+    "--data-binary",
     // Node's own.
     "--max-semi-space-size",
     "--enable-source-maps",

@@ -81,7 +81,7 @@ function setIn(document: AnyDocument, map: YAMLMap, path: readonly string[], val
     else setValue(document, map, key, value);
     return;
   }
-  const inner = resolved(document, map.get(key, true) as Node | undefined);
+  const inner = resolved(document, map.get(key, true));
   if (isMap(inner)) {
     if (isAlias(map.get(key, true))) map.set(key, inner);
     setIn(document, inner, rest, value);
