@@ -97,6 +97,7 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
       path: settings.configPath,
       store,
       presetAllow: settings.presetAllow,
+      writesBack: settings.writesBack,
       others: [core.presetPath],
       isOther: (changed) => isDocumentFile(settings.configPath, store.current().document, changed),
       onOther: () => events.emit("changed"),

@@ -3,6 +3,7 @@ import { access, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { cleanPartials } from "../cache/download/leftovers.ts";
 import { systemCode } from "../core/errors.ts";
+import { restoreReplaced } from "../desired/replace-file.ts";
 import { watchFiles, watchPlace } from "../observe/file-watch.ts";
 import { packageRoot } from "../settings/settings.ts";
 import { transcriptionRepo } from "../speech/transcription-models.ts";
@@ -27,6 +28,7 @@ export async function unlessDiskRefuses(logger: Base["logger"], work: () => Prom
 /** Writes a commented gateway.yaml and the starter model on the first start. A file that was applied once and is gone stays away. */
 export async function writeFirstDocument({ settings, store, logger }: Core): Promise<void> {
   const { configPath, command } = settings;
+  await restoreReplaced(configPath);
   const exists = await access(configPath).then(
     () => true,
     (error: unknown) => systemCode(error) !== "ENOENT",

@@ -1,6 +1,7 @@
 // What outlives the process: the document, the inventory, and when models were used. Also for a look from outside.
 import { openInventory } from "../cache/inventory/inventory.ts";
 import { openHistory } from "../desired/history/book.ts";
+import { managedBy } from "../desired/managed.ts";
 import { openDesiredStore } from "../desired/store.ts";
 import { openLastUsed } from "../state/last-used.ts";
 import { openGatewayId, type StateFiles } from "../state/state-folder.ts";
@@ -13,7 +14,9 @@ export async function openState({ settings, warn, events }: Base, files: StateFi
   const { stateDir, presetAllow } = settings;
   const common = { stateDir, now: Date.now, warn, files };
   const history = await openHistory(common);
-  const store = await openDesiredStore({ ...common, presetAllow, firstGeneration: history.nextGeneration() });
+  const managed = settings.writes === "file" ? managedBy(settings.configPath) : undefined;
+  const firstGeneration = history.nextGeneration();
+  const store = await openDesiredStore({ ...common, presetAllow, firstGeneration, managed });
   history.follow(store);
   store.onChange(({ generation }) => events.emit("documentChanged", generation));
   return {

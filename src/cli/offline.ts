@@ -85,7 +85,7 @@ async function openOffline(settings: Settings, given: DocumentFile | null = null
       const { line, column, message } = parsed.problems[0] ?? { line: 1, column: 1, message: "invalid" };
       throw new GatewayError("invalid_document", `${configPath}:${line}:${column}: ${message}`);
     }
-    await state.store.applyFile(parsed.tree, "file", hashOfText(bytes));
+    await state.store.applyFile(parsed.tree, "file", { sha256: hashOfText(bytes) });
   }
   return { ...base, ...state, ...createMachine({ ...base, ...state, onInstall: null }), hasFile: bytes !== null };
 }

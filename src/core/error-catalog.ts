@@ -42,6 +42,7 @@ const rows = {
   not_capable: stall(400, "Use another model: POST /api/show lists the capabilities."),
   method_not_allowed: stall(405, "Use a method of the Allow header."),
   suspended: stall(409, "Remove `suspend: true` from the document: the change is stored and applied then."),
+  file_managed: stall(409, "Change the field in gateway.yaml: --writes file leaves the document to the file."),
   precondition_failed: stall(412, "Read the document again and repeat the change: it has changed since."),
   upload_stalled: retry(408, "Send it again without pauses: the engine takes one upload at a time."),
   body_too_large: stall(413, "Send less; --body-limit sets the limit of a chat."),

@@ -6,10 +6,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
+import { steadyNow } from "../core/steady.ts";
+import { fileAuthor } from "./changes.ts";
 import { documentBounds, tooLong } from "./document/bounds.ts";
 import { failed, type Parsed, type SourceStatus } from "./document/parse.ts";
 import { hashOfText, parseApart } from "./parse-apart.ts";
 import type { DesiredStore } from "./store.ts";
+import { createWriteBack, type WriteBack } from "./write-back.ts";
 
 export type FileSource = ReturnType<typeof watchFileSource>;
 
@@ -36,6 +39,8 @@ export interface FileSourceOptions {
   readonly path: string;
   readonly store: DesiredStore;
   readonly presetAllow?: PresetAllow;
+  /** What calls change is written into the file. */
+  readonly writesBack?: boolean;
   /** Further files whose changes are reported through `onOther`: the preset file, edited by hand. */
   readonly others: readonly string[];
   /** Whether a file in one of the watched folders is reported too, by its path. */
@@ -43,6 +48,8 @@ export interface FileSourceOptions {
   readonly onOther: () => void;
   readonly onStatus: (status: SourceStatus) => void;
   readonly warn: (message: string, fields: object) => void;
+  /** For tests, which cannot wait as long as people do. */
+  readonly now?: () => number;
   /** Poll interval for file systems without events, in ms. */
   readonly pollMs: number;
 }
@@ -55,6 +62,8 @@ export function watchFileSource(options: FileSourceOptions) {
   let seenHash: string | null = null;
   /** Of the text that was applied last. */
   let appliedBytes = 0;
+  const { presetAllow = noneAllowed, store, now = steadyNow } = options;
+  const writer = createWriteBack({ path, store, presetAllow, now });
   let work: Promise<void> = Promise.resolve();
   /** Part of the work, and not begun. */
   let next: Promise<void> | null = null;
@@ -63,13 +72,32 @@ export function watchFileSource(options: FileSourceOptions) {
     const source = await read();
     const hash = "hash" in source ? source.hash : null;
     if (closing.signal.aborted || (hash !== null && hash === seenHash)) return;
-    const found = "hash" in source ? await apply(path, source, options) : source;
+    const found = "hash" in source ? await apply({ path, store, presetAllow, writer }, source) : source;
     // What could not be stored is tried again at each poll.
     seenHash = found.valid || found.reason === "ParseError" ? hash : null;
     if ("bytes" in source && found.valid) appliedBytes = source.bytes.length;
-    if (found.reason !== status.reason || found.message !== status.message) options.onStatus((status = found));
+    report(found);
     // The watcher drops an event that follows another within 5 ms: the write after a truncation, seen as an empty file.
     if (found.valid) settleIn(recheckMs);
+  }
+
+  function report(found: SourceStatus): void {
+    if (found.reason !== status.reason || found.message !== status.message) options.onStatus((status = found));
+  }
+
+  /** A save that comes meanwhile is merged first, and written back with the rest. */
+  async function writeBack(): Promise<void> {
+    if (options.writesBack !== true || !status.valid || closing.signal.aborted) return;
+    try {
+      const written = await writer.write();
+      if (written === "changed") return await examine(readSettled).then(writeBack);
+      if (written !== null) [seenHash, appliedBytes] = [written.hash, written.bytes];
+      report(appliedSource(path));
+    } catch (error) {
+      const why = systemCode(error) ?? toGatewayError(error).message;
+      const message = `${path} is applied, but changes of calls could not be written into it: ${why}`;
+      report({ ...appliedSource(path), reason: "WriteBackFailed", message });
+    }
   }
 
   /** Reads until the text has stopped changing: a half-written file can be a valid, smaller document. */
@@ -90,7 +118,7 @@ export function watchFileSource(options: FileSourceOptions) {
   function settle(): Promise<void> {
     next ??= work = work.then(() => {
       next = null;
-      return examine(readSettled);
+      return examine(readSettled).then(writeBack);
     });
     return next;
   }
@@ -99,6 +127,7 @@ export function watchFileSource(options: FileSourceOptions) {
     setTimeout(() => void settle(), ms).unref();
   }
 
+  if (options.writesBack === true) store.onChange(() => void settle());
   const others = new Set(options.others.map((other) => resolve(other)));
   const folders = new Set([path, ...others].map((file) => dirname(file)));
   // The parent folder is watched: editors rename over the file, ConfigMaps swap a symlink beside it.
@@ -143,15 +172,20 @@ async function readSource(path: string): Promise<Content | SourceStatus> {
 }
 
 async function apply(
-  path: string,
+  {
+    path,
+    store,
+    presetAllow,
+    writer,
+  }: Pick<FileSourceOptions, "path" | "store"> & { readonly presetAllow: PresetAllow; readonly writer: WriteBack },
   { bytes, hash }: Content,
-  { store, presetAllow = noneAllowed }: FileSourceOptions,
 ): Promise<SourceStatus> {
   const parsed = await parseApart(bytes, presetAllow);
   if (!parsed.ok) return wrong(path, parsed);
   try {
-    await store.applyFile(parsed.tree, `file:${hash.slice(0, 12)}`, hash);
-    return { path, valid: true, reason: "Applied", message: `${path} is applied`, problems: [] };
+    await store.applyFile(parsed.tree, fileAuthor(hash), { sha256: hash, base: writer.baseOf(parsed.tree) });
+    writer.applied(hash, parsed.tree);
+    return appliedSource(path);
   } catch (thrown) {
     const { code, message } = toGatewayError(thrown);
     return code === "invalid_document"
@@ -161,6 +195,10 @@ async function apply(
 }
 
 const lastStays = "the last good document stays";
+
+function appliedSource(path: string): SourceStatus {
+  return { path, valid: true, reason: "Applied", message: `${path} is applied`, problems: [] };
+}
 
 function unapplied(
   path: string,

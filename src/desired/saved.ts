@@ -1,6 +1,6 @@
 // What desired.json holds, and what an edit makes of it. Writes nothing.
 import { createHash } from "node:crypto";
-import { equalJson, type JsonObject } from "../core/json.ts";
+import { equalJson } from "../core/json.ts";
 import { listChanges } from "../core/merge-patch.ts";
 import {
   type AppliedFile,
@@ -46,7 +46,7 @@ export interface FileText {
 export function isSameText(a: Applied, b: Applied): boolean {
   const { by: _by, at: _at, ...rest } = a;
   const { by: _otherBy, at: _otherAt, ...other } = b;
-  return equalJson({ ...rest } as JsonObject, { ...other } as JsonObject);
+  return equalJson({ ...rest }, { ...other });
 }
 
 export function describe(saved: Saved, applied: Applied | null): DesiredState {

@@ -1,48 +1,44 @@
 // The one desired document: its changes, their preconditions, and its two state files. The reconciler interprets it.
 import { join } from "node:path";
 import { GatewayError } from "../core/errors.ts";
-import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
+import { equalJson, isJsonObject, type Json, type JsonObject } from "../core/json.ts";
+import { listChanges } from "../core/merge-patch.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { createSerial } from "../core/serial.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../state/state-folder.ts";
 import { type Author, authorOf } from "./author.ts";
+import { asWritten, besideOf, type DocumentChange, documentOf, validated } from "./changes.ts";
 import { differencesBetween } from "./differences.ts";
-import { boundProblem, clip } from "./document/bounds.ts";
 import {
   type Desired,
   type DesiredState,
   type DocumentTree,
   emptyTree,
   mergeFile,
-  patchInput,
   type Removal,
   toInput,
 } from "./document/document.ts";
-import { formatPath, requireFromFile, type Validation, validateDocument } from "./document/validate.ts";
 import { readApplied, readSaved } from "./read-saved.ts";
-import { resetTree } from "./reset.ts";
 import {
   type Applied,
   afterEdit,
   type Beside,
   describe,
-  type FileText,
+  type FieldOwner,
   isSameText,
   type Saved,
   startingFrom,
 } from "./saved.ts";
 
+export type { DocumentChange } from "./changes.ts";
 export type DesiredStore = Awaited<ReturnType<typeof openDesiredStore>>;
 
-export type DocumentChange =
-  | { readonly kind: "put"; readonly input: unknown }
-  | { readonly kind: "patch"; readonly patch: unknown }
-  /** A gateway.yaml that a call gives: it becomes the applied file, and merges as a save of the watched one does. */
-  | { readonly kind: "apply"; readonly file: FileText }
-  /** Fields as the applied file has them; null: all. By the paths of their differences, or parts of these. */
-  | { readonly kind: "reset"; readonly fields: readonly string[] | null }
-  /** A document that there was: its file-only fields were the file's, so they may come back. */
-  | { readonly kind: "restore"; readonly tree: DocumentTree };
+/** The watched file, saved. */
+export interface SavedText {
+  readonly sha256?: string | null;
+  /** What its author began with; by default the file as it was applied last. */
+  readonly base?: DocumentTree | null;
+}
 
 /** What a listener hears of an edit beside the new document. */
 export interface EditNews {
@@ -70,10 +66,12 @@ interface StoreOptions {
   readonly files?: StateFiles;
   /** Of a document that has no file; by default 0. */
   readonly firstGeneration?: number | null;
+  /** Only the file changes the document: makes the error of a call that would change a field. */
+  readonly managed?: ((path: readonly string[]) => Promise<GatewayError>) | undefined;
 }
 
 export async function openDesiredStore(options: StoreOptions) {
-  const { stateDir, warn, files = plainStateFiles, presetAllow = noneAllowed } = options;
+  const { stateDir, warn, files = plainStateFiles, presetAllow = noneAllowed, managed } = options;
   let { saved, applied } = await readState(options);
   let state = describe(saved, applied);
   const listeners: ((state: DesiredState, news: EditNews) => void)[] = [];
@@ -82,8 +80,7 @@ export async function openDesiredStore(options: StoreOptions) {
 
   /** `file`: the file that is applied by it, on disk right after the document and seen together with it. */
   async function commit(tree: DocumentTree, by: Author | string, beside: Beside = {}): Promise<DesiredState> {
-    const author = authorOf(by);
-    const owner = { by: author.by, at: timeNow() };
+    const owner = ownerOf(by);
     const next = afterEdit({ saved, applied }, tree, owner, beside);
     if (next) {
       const models = next.spared.filter((id) => !saved.spared.includes(id));
@@ -100,7 +97,13 @@ export async function openDesiredStore(options: StoreOptions) {
     const before = saved.tree;
     show(next ?? saved);
     const { at } = owner;
-    const news = { before, author, at, isApplied: file !== undefined, removal: beside.removal?.id ?? null };
+    const news = {
+      before,
+      author: authorOf(by),
+      at,
+      isApplied: file !== undefined,
+      removal: beside.removal?.id ?? null,
+    };
     if (next) for (const listener of listeners) listener(state, news);
     return state;
   }
@@ -119,34 +122,15 @@ export async function openDesiredStore(options: StoreOptions) {
     show(next);
   }
 
-  function validated(input: unknown): DocumentTree {
-    const validation = validateDocument(input, presetAllow);
-    if (!validation.ok) throw invalid(validation);
-    return validation.tree;
-  }
+  const resolve = (change: DocumentChange): DocumentTree => documentOf(change, { saved, applied }, presetAllow);
 
-  function inputOf(change: DocumentChange): unknown {
-    if (change.kind === "put") return change.input;
-    if (change.kind === "apply") return merged(change.file.tree);
-    if (change.kind === "restore") return toInput(change.tree);
-    if (change.kind === "reset") return toInput(resetTree(appliedTree(), saved.tree, change.fields));
-    return patchInput(saved.tree, checkedPatch(change.patch));
-  }
-
-  function resolve(change: DocumentChange): DocumentTree {
-    const tree = validated(inputOf(change));
-    if (change.kind !== "restore") requireFromFile(tree, [saved.tree, appliedTree()]);
-    return tree;
+  async function requireUnmanaged(tree: DocumentTree): Promise<void> {
+    const [change] = managed ? listChanges(saved.tree, tree) : [];
+    if (managed && change) throw await managed(change.path);
   }
 
   const appliedTree = (): DocumentTree => applied?.tree ?? emptyTree;
-  const merged = (file: DocumentTree): unknown => toInput(mergeFile(saved.tree, appliedTree(), file));
-
-  function besideOf(change: DocumentChange, by: Author | string): Beside {
-    if (change.kind !== "apply") return {};
-    const { tree, sha256, revision = null } = change.file;
-    return { file: { tree, sha256, revision, by: authorOf(by).by, at: timeNow(), watched: applied?.watched ?? null } };
-  }
+  const ownerOf = (by: Author | string): FieldOwner => ({ by: authorOf(by).by, at: timeNow() });
 
   return {
     current: () => state,
@@ -154,20 +138,25 @@ export async function openDesiredStore(options: StoreOptions) {
     preview: (change: DocumentChange, ifMatch?: string): Desired => {
       requireMatch(state, ifMatch);
       const owner = { by: "", at: "" };
-      const next = afterEdit({ saved, applied }, resolve(change), owner, besideOf(change, ""));
+      const next = afterEdit({ saved, applied }, resolve(change), owner, besideOf(change, applied, owner));
       return describe(next ?? saved, applied).document;
     },
     /** Errors: `invalid_document` with every problem, `file_only`, `precondition_failed` where `ifMatch` names another document. */
     change: (change: DocumentChange, by: Author | string, ifMatch?: string) =>
       serialized(async () => {
         requireMatch(state, ifMatch);
-        return commit(resolve(change), by, besideOf(change, by));
+        const tree = resolve(change);
+        if (change.kind !== "reset") await requireUnmanaged(tree);
+        return commit(tree, by, besideOf(change, applied, ownerOf(by)));
       }),
     /** A patch made from the document as it is at its turn; null changes nothing. Errors: as `change`, and what `make` throws. */
     edit: (make: (state: DesiredState) => Edit | null, by: Author | string) =>
       serialized(async () => {
         const edit = make(state);
-        return edit ? commit(resolve({ kind: "patch", patch: edit.patch }), by, edit) : state;
+        if (!edit) return state;
+        const tree = resolve({ kind: "patch", patch: edit.patch });
+        await requireUnmanaged(tree);
+        return commit(tree, by, edit);
       }),
     /** Notes which blobs a removal frees, and in which revisions. No effect if the removal is cancelled. */
     noteRemoval: (id: string, found: Required<Pick<Removal, "blobs" | "commits">>) =>
@@ -190,12 +179,24 @@ export async function openDesiredStore(options: StoreOptions) {
      * Merges in what the watched file has changed since a file was applied. A text that was merged before is no save of it: since then a
      * call may have applied another, which the next start would undo. Errors: `invalid_document` beside changes of the API.
      */
-    applyFile: (tree: DocumentTree, by: string, sha256: string | null = null) =>
+    applyFile: (tree: DocumentTree, by: string, { sha256 = null, base }: SavedText = {}) =>
       serialized(async () => {
-        if (sha256 !== null && applied?.watched === sha256) return state;
+        const isMerged = sha256 !== null && applied?.watched === sha256;
+        if (isMerged && !(managed && !equalJson(saved.tree, tree))) return state;
         const file = { tree, sha256, revision: null, by, at: timeNow(), watched: sha256 };
-        return commit(validated(merged(tree)), by, { file });
+        const input = managed ? toInput(tree) : toInput(mergeFile(saved.tree, base ?? appliedTree(), tree));
+        return commit(validated(input, presetAllow), by, { file });
       }),
+    /** The watched file has the document of `tree`, written into it. */
+    noteWritten: (tree: DocumentTree, sha256: string) =>
+      serialized(async () => {
+        const file = asWritten(tree, sha256, applied, timeNow());
+        await commit(saved.tree, file.by, { file });
+      }),
+    /** Errors: `file_managed` where only the file may change that field. */
+    requireWritable: async (path: readonly string[]): Promise<void> => {
+      if (managed) throw await managed(path);
+    },
     differencesFromFile: () => differencesBetween(appliedTree(), saved),
     /** Whether a file was ever applied: a missing file has vanished then, else it never existed. */
     hasAppliedFile: () => applied !== null,
@@ -218,20 +219,6 @@ async function readState(options: StoreOptions) {
 
 function textOf(value: object): string {
   return `${JSON.stringify(value, null, 2)}\n`;
-}
-
-/** Bounded before it is merged: that alone took 40 ms for 20,000 keys. */
-function checkedPatch(patch: unknown): JsonObject {
-  const bound = boundProblem(patch);
-  if (bound) throw invalid({ ok: false, problems: [bound], more: 0, isTooLarge: true });
-  if (!isJsonObject(patch)) throw new GatewayError("invalid_request", "a merge patch is a JSON object");
-  return patch;
-}
-
-function invalid({ problems, more, isTooLarge }: Validation & { ok: false }): GatewayError {
-  const text = problems.map(({ path, message }) => clip(path.length > 0 ? `${formatPath(path)}: ${message}` : message));
-  if (more > 0) text.push(`and ${more} more`);
-  return new GatewayError(isTooLarge ? "body_too_large" : "invalid_document", text.join("; "));
 }
 
 /** What a response shows beside the document has a part of its own in the ETag (`"g5-….…"`), and is no condition of a change. */

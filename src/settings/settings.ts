@@ -99,7 +99,7 @@ export function readSettings(args: readonly string[], environment: Environment =
 function parse(args: readonly string[], environment: Environment): ReturnType<typeof parseArgs> {
   const settings = Object.fromEntries(settingRows.map(({ flag }) => [flag, { type: "string" as const }]));
   const options = { ...settings, ...commandFlags };
-  const common = { args: [...args], allowPositionals: true } as const;
+  const common = { args: args.map(withValue), allowPositionals: true } as const;
   // As everywhere, `-f` follows a log, and names the file of all else.
   const [command] = parseArgs({ ...common, options, strict: false }).positionals;
   const name = command === "logs" ? "follow" : "file";
@@ -113,6 +113,12 @@ function parse(args: readonly string[], environment: Environment): ReturnType<ty
   }
 }
 
+/** Switches may stand without a value: `--write-back`. */
+function withValue(arg: string, index: number, args: readonly string[]): string {
+  const isBare = arg === `--${settingTable.writesBack.flag}` && !/^(?:true|false)$/.test(args[index + 1] ?? "");
+  return isBare ? `${arg}=true` : arg;
+}
+
 function build(textOf: (row: SettingRow) => string | undefined, environment: Environment, command: string): Settings {
   const rows = Object.entries(settingTable).map(([name, row]) => [name, row.read(textOf(row))]);
   const { hubTokenFile, ...values } = Object.fromEntries(rows) as SettingValues;
@@ -124,6 +130,11 @@ function build(textOf: (row: SettingRow) => string | undefined, environment: Env
   }
   const standardDir = defaultStateDir(environment);
   const stateDir = resolve(values.stateDir ?? standardDir);
+  if (values.writesBack && values.writes === "file")
+    throw new GatewayError(
+      "invalid_request",
+      `${settingTable.writesBack.name} true and ${settingTable.writes.name} file do not go together: calls change nothing that could be written back`,
+    );
   return {
     ...values,
     stateDir,

@@ -24,6 +24,16 @@ export const settingTable = {
     "Folder for the desired document, the preset file and the engines. A global install uses the platform's state folder.",
   ),
   configPath: optional("config", "STATE/gateway.yaml", "The watched document."),
+  writes: oneOf("all", "file")(
+    "writes",
+    "all",
+    "Who changes the document: all, or the watched file alone (file); calls that would then get 409 `file_managed`, and a chat's own context size is ignored.",
+  ),
+  writesBack: yesOrNo(
+    "write-back",
+    "false",
+    "Write what calls change into the watched file; its comments stay. Without a value: true.",
+  ),
   llamaServer: optional("llama-server", "PATH, then STATE/engines", "The engine's executable.", "LLAMA_SERVER"),
   installEngine: yesOrNo("install-engine", "true", "Install the engine at the start when there is none."),
   presetAllow: presetKeys(

@@ -67,6 +67,10 @@ export const conditionTable = {
   ),
   SourceValid: positive("gateway", {
     Applied: yes("gateway.yaml is applied."),
+    WriteBackFailed: yes(
+      "Changes of calls could not be written into gateway.yaml.",
+      "Make the file and its folder writable; a file that is a mount of its own cannot be replaced.",
+    ),
     Unread: unknown("gateway.yaml was not read yet."),
     ParseError: no("gateway.yaml is not valid.", "Correct the file at this line and column."),
     FileMissing: no("gateway.yaml is missing.", "Put the file back."),

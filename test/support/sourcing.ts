@@ -33,6 +33,9 @@ export interface SourcingOptions {
   readonly text?: string | null;
   /** Default: so long that only events count. */
   readonly pollMs?: number;
+  /** What calls change is written into the file. */
+  readonly writesBack?: boolean;
+  readonly now?: () => number;
 }
 
 /** A document that names `acme/NAME:Q8_0` for each. */
@@ -60,6 +63,8 @@ export async function startSourcing(t: TestContext, options: SourcingOptions = {
     onStatus: ({ reason, message }) => void told.push(`${reason}: ${message}`),
     warn: (message, fields) => void told.push(`${message} ${JSON.stringify(fields)}`),
     pollMs: options.pollMs ?? 600_000,
+    writesBack: options.writesBack ?? false,
+    now: options.now ?? (() => performance.now()),
   });
   cleanUp(t, () => source.close());
   await source.check();

@@ -136,6 +136,9 @@ export function createSpeechTurns(deps: SpeechTurnsDeps) {
     /** The same with a voice, which becomes the document's; null: the document's voice. */
     synthesis: async (voice: string | null, call: Call): Promise<SpeechTurn<VoiceRun>> => {
       if (voice === null) return turn(synthesis, speaking, call, () => speaking.asDocumented(call.signal));
+      // Before anything is downloaded.
+      if (!synthesis.runs(voice) && voice !== choiceIn(store.current(), "synthesis"))
+        await store.requireWritable(["speech", "synthesis", "voice"]);
       await download(voice, call);
       return turn(synthesis, speaking, call, () => withVoice(voice, call));
     },

@@ -2,14 +2,7 @@
 import { isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type Change, listChanges } from "../../core/merge-patch.ts";
 import type { DocumentTree } from "../document/document.ts";
-import { redactChange, redactTree } from "./redact.ts";
-
-/** One field, or a part of the document that came or went as a whole. Absent: it was or is not there. */
-export interface FieldChange {
-  readonly path: readonly string[];
-  readonly before?: Json;
-  readonly after?: Json;
-}
+import { type FieldChange, redactChange, redactTree } from "./redact.ts";
 
 /** `superseded`: another generation came before it was in force. */
 export type Outcome = "pending" | "converged" | "stuck" | "superseded";

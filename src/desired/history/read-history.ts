@@ -1,6 +1,7 @@
 // Reads history.json. What it holds is checked like any input: a person may have edited it.
 import { isJsonObject, type Json } from "../../core/json.ts";
-import type { Drift, DriftItem, FieldChange, History, HistoryEntry, Outcome } from "./entries.ts";
+import type { Drift, DriftItem, History, HistoryEntry, Outcome } from "./entries.ts";
+import type { FieldChange } from "./redact.ts";
 
 /** Null where its head cannot be read: without that no document before it is known. */
 export function readHistory(value: unknown): History | null {
@@ -49,7 +50,7 @@ function readChange(value: unknown): FieldChange | null {
   const { path, before, after } = value;
   if (!Array.isArray(path) || !path.every(isText)) return null;
   return {
-    path: path as readonly string[],
+    path,
     ...(before === undefined ? {} : { before }),
     ...(after === undefined ? {} : { after }),
   };

@@ -1,8 +1,14 @@
 // What a history must not keep: a secret that a person has taken out of the document would stay in it. Pure.
-import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
+import { equalJson, isJsonObject, type Json } from "../../core/json.ts";
 import type { Change } from "../../core/merge-patch.ts";
 import type { DocumentTree } from "../document/document.ts";
-import type { FieldChange } from "./entries.ts";
+
+/** One field, or a part of the document that came or went as a whole. Absent: it was or is not there. */
+export interface FieldChange {
+  readonly path: readonly string[];
+  readonly before?: Json;
+  readonly after?: Json;
+}
 
 /** In place of a secret. */
 export const redacted = "(redacted)";
@@ -25,7 +31,7 @@ function redact(value: Json, name: string): Json {
   if (Array.isArray(value)) return value.map((item) => redact(item as Json, name));
   if (isJsonObject(value)) {
     const entries = Object.entries(value).map(([key, inner]): [string, Json] => [key, redact(inner, key)]);
-    return Object.fromEntries(entries) as JsonObject;
+    return Object.fromEntries(entries);
   }
   if (typeof value !== "string") return value;
   // `image-max-tokens: "512"` is a number of tokens.

@@ -142,7 +142,7 @@ export const desiredRoutes = [
 type ChangeRequest = FastifyRequest<{ Querystring: ChangeQuery }>;
 
 /** Sets the ETag: the document's, with a part for what changes beside it. */
-export function showDesired(store: DesiredStore, state: DesiredState, reply: FastifyReply): object {
+function showDesired(store: DesiredStore, state: DesiredState, reply: FastifyReply): object {
   const beside = {
     applied: state.applied,
     differsFromFile: store.differencesFromFile(),

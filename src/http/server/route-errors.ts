@@ -23,6 +23,7 @@ export const generationErrors = [
 export const changeErrors = [
   "invalid_request",
   "invalid_document",
+  "file_managed",
   "model_not_found",
   "suspended",
   "state_unwritable",

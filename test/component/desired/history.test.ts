@@ -44,7 +44,7 @@ describe("the history on the disk", () => {
   it("has who changed what, and the same after a restart", async (t) => {
     const stateDir = await fresh(t);
     const first = await open(stateDir);
-    await first.store.applyFile(yaml("version: 1\n"), "file:ed5a9c4a35cb", "ed5a9c");
+    await first.store.applyFile(yaml("version: 1\n"), "file:ed5a9c4a35cb", { sha256: "ed5a9c" });
     await first.store.change(patch({ [a]: { ctxSize: 512 } }), {
       by: "http:PATCH /api/desired",
       key: "ci",

@@ -122,14 +122,14 @@ describe("an applied text beside the watched file", () => {
 
   it("reads a last-applied.json of the version before, which was the tree alone", async (t) => {
     const { stateDir, store } = await fresh(t);
-    await store.applyFile(yaml(naming("a")), "file:1", hashOf(naming("a")));
+    await store.applyFile(yaml(naming("a")), "file:1", { sha256: hashOf(naming("a")) });
     await store.change(patch({ [a]: { ctxSize: 512 } }), "api");
     const path = join(stateDir, "last-applied.json");
     const { tree } = JSON.parse(await readFile(path, "utf8")) as { tree: object };
     await writeFile(path, JSON.stringify(tree));
     const reopened = await open(stateDir);
     assert.deepEqual(reopened.current().applied, { sha256: null, revision: null, by: "file", at: null });
-    const state = await reopened.applyFile(yaml(naming("a")), "file:1", hashOf(naming("a")));
+    const state = await reopened.applyFile(yaml(naming("a")), "file:1", { sha256: hashOf(naming("a")) });
     assert.deepEqual(
       [state.generation, state.document.models, state.applied?.sha256],
       [2, [{ id: a, ctxSize: 512 }], hashOf(naming("a"))],

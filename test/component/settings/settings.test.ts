@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
 import { GatewayError } from "../../../src/core/errors.ts";
-import { packageRoot, readSettings, type Settings } from "../../../src/settings/settings.ts";
+import { packageRoot, readSettings, type Settings, version } from "../../../src/settings/settings.ts";
 import type { Environment } from "../../../src/settings/shared.ts";
 import { scratchFolder } from "../../support/scratch.ts";
 
@@ -90,6 +90,9 @@ describe("settings", () => {
       workerStallMs: 60_000,
       rpcServer: undefined,
       logLevel: "info",
+      userAgent: `model-gateway/${version} serve`,
+      writes: "all",
+      writesBack: false,
     });
   });
 
@@ -103,6 +106,13 @@ describe("settings", () => {
     assert.deepEqual(read([], { GATEWAY_ALLOWED_HOSTS: " One.example, two ,," }).allowedHosts, ["one.example", "two"]);
     assert.deepEqual(read([], { GATEWAY_PRESET_ALLOW: "log-file, props" }).presetAllow, new Set(["log-file", "props"]));
     assert.equal(read(["--resync", "0.5"]).resyncMs, 500);
+  });
+
+  it("take a switch without a value", () => {
+    assert.deepEqual([read([]).writesBack, read(["--write-back"]).writesBack], [false, true]);
+    assert.equal(read(["--write-back", "--port", "1"]).port, 1);
+    assert.equal(read(["--write-back", "false"], { GATEWAY_WRITE_BACK: "true" }).writesBack, false);
+    assert.equal(read([], { GATEWAY_WRITE_BACK: "true" }).writesBack, true);
   });
 
   it("have the document in the state folder, unless it is elsewhere", () => {
@@ -132,6 +142,8 @@ describe("settings", () => {
     [["--wait-timeout", "Infinity"], {}, ["--wait-timeout"]],
     [["--install-engine", "no"], {}, ["--install-engine", "true, false", "no"]],
     [[], { GATEWAY_LOG_LEVEL: "loud" }, ["--log-level", "GATEWAY_LOG_LEVEL", "loud"]],
+    [["--writes", "none"], {}, ["--writes", "all, file", "none"]],
+    [["--writes", "file", "--write-back"], {}, ["--write-back", "--writes", "do not go together"]],
     [["--max-connections", "0"], {}, ["--max-connections", "GATEWAY_MAX_CONNECTIONS", "from 1"]],
     [["--native-prefix", "/.."], {}, ["--native-prefix", '"/.."']],
     [["--native-prefix", "/a/../b"], {}, ["--native-prefix", '"/a/../b"']],

@@ -60,6 +60,7 @@ async function startServer(t: TestContext, say: Speaker = async () => piece): Pr
     officialVoice: () => Promise.reject(new Error("not asked for")),
   };
   const app = Fastify();
+  app.decorateRequest("keyName", () => null);
   app.post<{ Params: { length: string } }>("/:length", async (call, reply) => {
     const input = "One sentence. ".repeat(Number(call.params.length));
     const deps = { turns, engines, voices, listenerStallMs: 100 };

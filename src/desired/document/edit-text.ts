@@ -1,0 +1,163 @@
+// A gateway.yaml with other values in it: its comments, its order and each line that did not change stay as they are. Pure.
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type ParsedNode,
+  parseDocument,
+  Scalar,
+  YAMLMap,
+  YAMLSeq,
+} from "yaml";
+import { equalJson, isJsonObject, type Json } from "../../core/json.ts";
+import { type Change, listChanges } from "../../core/merge-patch.ts";
+import type { PresetAllow } from "../../core/preset-keys.ts";
+import type { DocumentTree } from "./document.ts";
+import { parseSource } from "./parse.ts";
+import { patchLines } from "./patch-lines.ts";
+
+/** An edit of an anchored value changes its aliases too; the next round sets these apart. */
+const mostRounds = 4;
+
+/** The text as the tree has it; null where it cannot be had: the text is none of a document. */
+export function editText(text: string, tree: DocumentTree, presetAllow: PresetAllow): string | null {
+  const unix = text.replaceAll("\r\n", "\n");
+  const document = parseDocument(unix, { keepSourceTokens: true });
+  if (document.errors.length > 0) return null;
+  const before = render(document, unix);
+  for (let round = 0; round < mostRounds; round++) {
+    const now = parseSource(render(document, unix), presetAllow);
+    if (!now.ok) return null;
+    const changes = listChanges(now.tree, tree);
+    if (changes.length > 0) {
+      for (const change of changes) edit(document, change);
+      continue;
+    }
+    const whole = render(document, unix);
+    const patched = patchLines(unix, before, whole);
+    const parsed = patched === null ? null : parseSource(patched, presetAllow);
+    const edited = patched !== null && parsed?.ok && equalJson(parsed.tree, tree) ? patched : whole;
+    return text === unix ? edited : edited.replaceAll("\n", "\r\n");
+  }
+  return null;
+}
+
+type AnyDocument = Document<ParsedNode>;
+
+/** As its author has indented it. */
+function render(document: AnyDocument, text: string): string {
+  const indent = /^\S[^\n]*:[^\n]*\n(?: *#[^\n]*\n)*( +)\S/m.exec(text)?.[1]?.length ?? 2;
+  return document.toString({
+    lineWidth: 0,
+    indent,
+    indentSeq: !/^\S[^\n]*:[^\n]*\n(?: *#[^\n]*\n)*- /m.test(text),
+    flowCollectionPadding: !/\{[^\s}]/.test(text),
+  });
+}
+
+function edit(document: AnyDocument, { path, after }: Change): void {
+  const [key = "", id, ...rest] = path;
+  if (key !== "models") return setIn(document, rootOf(document), path, after);
+  if (id === undefined)
+    return setIn(document, rootOf(document), ["models"], after === undefined ? undefined : listOf(after));
+  const models = modelsOf(document);
+  const index = models.items.findIndex((item) => idOf(resolved(document, item)) === id);
+  if (index < 0) {
+    if (after !== undefined)
+      models.add(document.createNode(entryOf(id, rest.length === 0 ? after : nest(rest, after))));
+  } else if (rest.length > 0) setIn(document, mapAt(document, models, index), rest, after);
+  else if (after === undefined) models.delete(index);
+  else models.set(index, document.createNode(entryOf(id, after)));
+}
+
+/** Aliases on the way become copies: what they stand for elsewhere stays. */
+function setIn(document: AnyDocument, map: YAMLMap, path: readonly string[], value: Json | undefined): void {
+  const [key = "", ...rest] = path;
+  if (rest.length === 0) {
+    if (value === undefined) map.delete(key);
+    else setValue(document, map, key, value);
+    return;
+  }
+  const inner = resolved(document, map.get(key, true));
+  if (isMap(inner)) {
+    if (isAlias(map.get(key, true))) map.set(key, inner);
+    setIn(document, inner, rest, value);
+  } else if (value !== undefined) map.set(key, document.createNode(nest(rest, value)));
+}
+
+/** A scalar keeps its comment. */
+function setValue(document: AnyDocument, map: YAMLMap, key: string, value: Json): void {
+  const old = map.get(key, true) as Node | undefined;
+  const node = document.createNode(value) as Node;
+  if (isScalar(old)) {
+    if (isScalar(node)) {
+      node.comment = old.comment ?? null;
+      node.commentBefore = old.commentBefore ?? null;
+    }
+  }
+  // Lists of words are short: in one line, as the docs have them.
+  if (isSeq(node) && (!isSeq(old) || old.flow === true)) node.flow = true;
+  map.set(key, node);
+}
+
+function rootOf(document: AnyDocument): YAMLMap {
+  return document.contents as unknown as YAMLMap;
+}
+
+function modelsOf(document: AnyDocument): YAMLSeq {
+  const root = rootOf(document);
+  const found = root.get("models", true) as Node | undefined;
+  const list = resolved(document, found);
+  if (isSeq(list) && list === found) return list;
+  const own = isSeq(list) ? list : new YAMLSeq();
+  root.set("models", own);
+  // `[]` in one line becomes a list of lines with its first model.
+  return own;
+}
+
+/** The model's map; one that is its id alone becomes a map, with the comments that it had. */
+function mapAt(document: AnyDocument, models: YAMLSeq, index: number): YAMLMap {
+  const item = models.items[index] as Node;
+  const own = resolved(document, item);
+  if (isMap(own)) {
+    if (own !== item) models.items[index] = own;
+    return own;
+  }
+  const map = new YAMLMap();
+  const id = isScalar(own) ? own : new Scalar("");
+  map.commentBefore = id.commentBefore ?? null;
+  map.spaceBefore = id.spaceBefore ?? false;
+  id.commentBefore = null;
+  id.spaceBefore = false;
+  map.set("id", id);
+  models.items[index] = map;
+  return map;
+}
+
+/** What an alias stands for, as a copy of its own. */
+function resolved(document: AnyDocument, node: unknown): Node | undefined {
+  if (!isAlias(node)) return node as Node | undefined;
+  const copy = node.resolve(document)?.clone() as Node | undefined;
+  if (copy && "anchor" in copy) delete copy.anchor;
+  return copy;
+}
+
+function idOf(item: Node | undefined): unknown {
+  if (isScalar(item)) return item.value;
+  return isMap(item) ? item.get("id") : undefined;
+}
+
+function listOf(models: Json): Json {
+  return isJsonObject(models) ? Object.entries(models).map(([id, fields]) => entryOf(id, fields)) : models;
+}
+
+function entryOf(id: string, fields: Json): Json {
+  return isJsonObject(fields) && Object.keys(fields).length > 0 ? { id, ...fields } : id;
+}
+
+function nest(path: readonly string[], value: Json | undefined): Json {
+  return path.reduceRight<Json>((inner, key) => ({ [key]: inner }), value ?? null);
+}
