@@ -5,8 +5,7 @@ import { json, ok, textSchema } from "../../../schemas/route.ts";
 import { shortStatusSchema, statusSchema } from "../../../schemas/status.ts";
 import { type MeteredParts, samplesOf } from "../../metrics/samples.ts";
 import { contentType, metricsText } from "../../metrics/text.ts";
-import { notServing } from "../../status/conditions.ts";
-import { finding } from "../../status/finding.ts";
+import { finding, notServing } from "../../status/finding.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { routesOf } from "../server/route.ts";
 
