@@ -128,7 +128,9 @@ test("requests are counted by family, route, model and status, with their tokens
     await gateway.json("/api/eject-model", postWith({ model: alpha }));
     await untilLoaded(gateway);
     const before = await scrapedUntil(gateway, "it is unloaded", ({ value }) => value("model_unloads_total") === 1);
-    await gateway.converged();
+    await gateway.until("a pass has seen it", ({ models }) =>
+      models.every(({ conditions }) => conditions.some(({ reason }) => reason === "Unloaded")),
+    );
     const lastEvent = gateway.gateway.journal.lastId();
     for (let count = 0; count < 20; count++) await scrape(gateway);
     assert.equal(gateway.gateway.journal.lastId(), lastEvent);
