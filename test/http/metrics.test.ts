@@ -6,10 +6,20 @@ import { test } from "node:test";
 import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
 import { loadedIds, startTestGateway, type TestGateway, untilLoaded } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
-import { type Scrape, scrape } from "../support/metrics.ts";
+import { type Scrape, scrape as scrapeOf } from "../support/metrics.ts";
 import { answersOf, embeddingModel, modelBytes, slowModel, talkingModel } from "../support/models.ts";
-import { chatWith, postWith } from "../support/requests.ts";
+import { metricsIn, queries } from "../support/monitoring.ts";
+import { chatWith, patchWith, postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
+
+/** Names that were served so far. */
+const served = new Set<string>();
+
+async function scrape(gateway: TestGateway): Promise<Scrape> {
+  const found = await scrapeOf(gateway);
+  for (const name of found.names) served.add(name);
+  return found;
+}
 
 interface Usage {
   readonly prompt_tokens: number;
@@ -152,6 +162,7 @@ test("a client that leaves, an embedding, and a model that cannot be loaded", as
   const gateway = await startTestGateway(t, {
     folders,
     yaml: `version: 1\nmodels: [{ id: "${embed}", preset: { embeddings: true } }]\n`,
+    flags: ["--models-max", "1"],
   });
   await gateway.converged();
 
@@ -161,6 +172,19 @@ test("a client that leaves, an embedding, and a model that cannot be loaded", as
   await response.body?.getReader().read();
   const during = await scrape(gateway);
   assert.equal(during.value("requests_in_flight", { model: "acme/slow:Q8_0" }), 1);
+  const waits = new AbortController();
+  const waiting = fetch(`${gateway.url}/api/embed`, {
+    ...postWith({ model: embed, input: "x" }),
+    signal: waits.signal,
+  }).catch(() => null);
+  const queued = await scrapedUntil(
+    gateway,
+    "a request waits",
+    (found) => found.value("requests_waiting", { model: embed, for: "room" }) === 1,
+  );
+  assert.ok((queued.value("oldest_wait_seconds", { model: embed }) ?? -1) >= 0);
+  waits.abort();
+  await waiting;
   leaving.abort();
   const labels = { model: "acme/slow:Q8_0", status: "cancelled" };
   await scrapedUntil(gateway, "a request was cancelled", ({ value }) => value("requests_total", labels) === 1);
@@ -218,4 +242,16 @@ test("drift, reloads, restarts and the bytes of pulls", async (t) => {
   assert.equal(edited.value("router_reloads_total"), reloads + 1);
   assert.equal(edited.value("drift_mended_total"), 2);
   assert.equal(edited.value("generation"), edited.value("observed_generation"));
+
+  await gateway.json("/api/desired", patchWith({ speech: { transcription: { model: "ggml-tiny.bin" } } }));
+  assert.equal((await scrape(gateway)).value("speech_requests", { engine: "transcription" }), 0);
+});
+
+test("every metric of the alerts and of the dashboard was served by one of these gateways", () => {
+  const named = queries.flatMap(([, expr]) => metricsIn(expr)).map(({ name }) => name);
+  assert.ok(served.size > 30 && named.length > 40);
+  assert.deepEqual(
+    named.filter((name) => !served.has(name)),
+    [],
+  );
 });
