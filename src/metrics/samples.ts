@@ -55,7 +55,7 @@ function ofModels({ models }: StatusReport, work: WorkMeters) {
   return {
     model_ready: labelled.map(({ labels, desired, conditions }) => ({
       value: Number(isTrue(conditions, "Ready")),
-      labels: `${labels},desired="${desired}"`,
+      labels: `${labels},desired="${String(desired)}"`,
     })),
     model_loaded: labelled.map(({ labels, conditions }) => ({ value: Number(isTrue(conditions, "Loaded")), labels })),
     model_loads_total: labelled.flatMap(({ labels, succeeded, failed }) => [
