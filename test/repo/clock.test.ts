@@ -7,6 +7,7 @@ import { projectFiles, readProjectFile } from "../support/project-files.ts";
 const dates: Readonly<Record<string, string>> = {
   "src/cli/key.ts": "when a key was made and expires",
   "src/app/machine.ts": "dates in the inventory; ages of files",
+  "src/app/metering.ts": "the time of the last success",
   "src/state/state-folder.ts": "a part of a file's name",
   "src/app/core.ts": "dates in the journal",
   "src/app/gateway.ts": "since when it stops; when license keys expire",

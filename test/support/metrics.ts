@@ -17,7 +17,7 @@ interface Series {
   readonly value: number;
 }
 
-export function readMetrics(text: string): Scrape {
+function readMetrics(text: string): Scrape {
   const all = text.split("\n").flatMap((line): Series[] => {
     if (line === "" || line.startsWith("#")) return [];
     const [, name = "", labels = "", value = ""] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? assert.fail(line);
