@@ -41,7 +41,11 @@ export const families = {
   router_reloads_total: counter("Reloads of the router."),
   router_restarts_total: counter("Starts of the router after its first one, planned and after a crash."),
   pull_bytes_total: counter("Bytes downloaded by pulls."),
-  model_ready: gauge("Whether requests for a model are answered: its condition `Ready`.", "model"),
+  model_ready: gauge(
+    "Whether requests for a model are answered: its condition `Ready`. `desired`: the document names it.",
+    "model",
+    "desired",
+  ),
   model_loaded: gauge("Whether a model is loaded.", "model"),
   model_loads_total: counter("Loads of models that ended.", "model", "outcome"),
   model_unloads_total: counter(

@@ -5,7 +5,7 @@ import type { Histogram } from "./histogram.ts";
 import type { RequestMeters } from "./requests.ts";
 import { statusClasses } from "./requests.ts";
 import { labelText, type Sample, type Samples } from "./text.ts";
-import type { WorkMeters } from "./work.ts";
+import type { LoadMeter, WorkMeters } from "./work.ts";
 
 export interface MeteredParts {
   readonly requests: RequestMeters;
@@ -43,21 +43,30 @@ function ofStatus({ gateway, router, conditions, generation, observedGeneration 
   } as const;
 }
 
+/** Also of models that were not loaded yet: growth from a series that is not there yet is none to Prometheus. */
 function ofModels({ models }: StatusReport, work: WorkMeters) {
-  const labelled = models.map(({ id, conditions }) => ({ conditions, labels: labelText({ model: id }) }));
-  const is = (type: string): readonly Sample[] =>
-    labelled.map(({ conditions, labels }) => ({ value: Number(isTrue(conditions, type)), labels }));
-  const loads = [...work.loads()];
+  const loads = work.loads();
+  const labelled = models.map(({ id, desired, conditions }) => ({
+    desired,
+    conditions,
+    labels: labelText({ model: id }),
+    ...(loads.get(id) ?? notLoaded),
+  }));
   return {
-    model_ready: is("Ready"),
-    model_loaded: is("Loaded"),
-    model_loads_total: loads.flatMap(([model, { succeeded, failed }]) => [
-      { value: succeeded, labels: labelText({ model, outcome: "succeeded" }) },
-      { value: failed, labels: labelText({ model, outcome: "failed" }) },
+    model_ready: labelled.map(({ labels, desired, conditions }) => ({
+      value: Number(isTrue(conditions, "Ready")),
+      labels: `${labels},desired="${String(desired)}"`,
+    })),
+    model_loaded: labelled.map(({ labels, conditions }) => ({ value: Number(isTrue(conditions, "Loaded")), labels })),
+    model_loads_total: labelled.flatMap(({ labels, succeeded, failed }) => [
+      { value: succeeded, labels: `${labels},outcome="succeeded"` },
+      { value: failed, labels: `${labels},outcome="failed"` },
     ]),
-    model_unloads_total: loads.map(([model, { unloads }]) => ({ value: unloads, labels: labelText({ model }) })),
+    model_unloads_total: labelled.map(({ labels, unloads }) => ({ value: unloads, labels })),
   };
 }
+
+const notLoaded: LoadMeter = { succeeded: 0, failed: 0, unloads: 0 };
 
 function ofWork(work: WorkMeters) {
   const { driftMended, lastSuccessAt, pullBytes, routerStarts } = work.totals();

@@ -20,7 +20,7 @@ export function metricsText(samples: Samples): string {
     .join("");
 }
 
-/** Nothing for a family without a sample: whoever reads the first one finds one. */
+/** Nothing for a family without a sample: a reader that takes the first sample finds one. */
 function familyText(name: FamilyName, samples: readonly Sample[]): string {
   if (samples.length === 0) return "";
   const { type, help }: Family = families[name];

@@ -8,6 +8,7 @@ import {
   failed,
   failureOf,
   finding,
+  notServing,
   reasonOf,
   reported,
   type StatusInput,
@@ -41,14 +42,6 @@ export function gatewayFindings(input: StatusInput): Finding[] {
     ...speechFindings(input),
   ];
   return [ready(parts), healthy(notServing(parts), parts, input), ...parts];
-}
-
-/** Why no chat can be served, of the gateway's findings or conditions. A stuck pull, for one, does not stop chats. */
-export function notServing(parts: readonly Finding[]): Finding | undefined {
-  return (
-    parts.find(({ type, status }) => type === "RouterReady" && status !== "True") ??
-    parts.find(({ reason }) => reason === "TooFewWorkers")
-  );
 }
 
 /** Ready is what a person means by "does it work": chats can be served and nothing needs a hand. */

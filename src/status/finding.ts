@@ -94,3 +94,11 @@ export function reasonOf(cachedId: string, { models }: Desired, observed: Observ
   );
   return isGone ? "SourceMissing" : "CannotApply";
 }
+
+/** Why no chat can be served, of the gateway's findings or conditions. A stuck pull, for one, does not stop chats. */
+export function notServing(parts: readonly Finding[]): Finding | undefined {
+  return (
+    parts.find(({ type, status }) => type === "RouterReady" && status !== "True") ??
+    parts.find(({ reason }) => reason === "TooFewWorkers")
+  );
+}

@@ -4,8 +4,7 @@ import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 import type { DesiredState, Removal } from "../desired/document/document.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot } from "../plan/observed.ts";
-import { notServing } from "./conditions.ts";
-import { type Condition, finding } from "./finding.ts";
+import { type Condition, finding, notServing } from "./finding.ts";
 import { rpcWarning } from "./worker-conditions.ts";
 
 export type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;

@@ -2,6 +2,7 @@
 import { presetKinds } from "../../schemas/preset-options.ts";
 import { errorCatalog } from "../../src/core/error-catalog.ts";
 import type { RouteFamily } from "../../src/http/server/route.ts";
+import { type Family, families, prefix } from "../../src/metrics/families.ts";
 import { settingRows } from "../../src/settings/settings.ts";
 import { sharedVariables } from "../../src/settings/shared.ts";
 import { operations } from "../support/operations.ts";
@@ -24,6 +25,7 @@ function tables(): Readonly<Record<string, string>> {
     settings: settingsTable(),
     "shared-settings": sharedTable(),
     conditions: conditionTables(table),
+    metrics: metricsTable(),
     errors: errorsTable(),
     "preset-options": presetTable(),
     "routes-own": routesTable("own"),
@@ -69,6 +71,16 @@ function routesTable(wanted: RouteFamily): string {
         head.slice(0, 2),
         rows.map((row) => row.slice(0, 2)),
       );
+}
+
+function metricsTable(): string {
+  const rows = Object.entries<Family>(families).map(([name, { type, labels, help }]) => [
+    code(prefix + name),
+    type,
+    labels.map(code).join(", "),
+    help,
+  ]);
+  return table(["metric", "type", "labels", "meaning"], rows);
 }
 
 function errorsTable(): string {

@@ -18,6 +18,8 @@ const engineOnly = "completion infill embedding tokenize detokenize apply-templa
 /** All that the scope opens; below, `{}` is any one part of a path. */
 const forChat: ReadonlySet<string> = new Set([
   "GET /status",
+  "GET /api/models/{}/ready",
+  "GET /api/models/{}/{}/ready",
   ...["/beta/v1", "/v1", "/alpha/v1"].flatMap((prefix) => [
     ...asking.map((path) => `POST ${prefix}/${path}`),
     ...["models", "models/{}", "health"].map((path) => `GET ${prefix}/${path}`),

@@ -3,7 +3,7 @@ import { projectFiles, readProjectFile } from "./project-files.ts";
 
 /** Text by path, README.md first. */
 export function docPages(): ReadonlyMap<string, string> {
-  const paths = ["README.md", ...projectFiles("docs")];
+  const paths = ["README.md", ...projectFiles("docs").filter((path) => path.endsWith(".md"))];
   return new Map(paths.map((path) => [path, readProjectFile(path)]));
 }
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Progress } from "../../../src/plan/actions.ts";
-import { gatewayFindings, notServing } from "../../../src/status/conditions.ts";
-import type { Finding } from "../../../src/status/finding.ts";
+import { gatewayFindings } from "../../../src/status/conditions.ts";
+import { type Finding, notServing } from "../../../src/status/finding.ts";
 import { modelFindings } from "../../../src/status/model-findings.ts";
 import { modelReady } from "../../../src/status/readiness.ts";
 import { known } from "../plan/world.ts";
