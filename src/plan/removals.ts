@@ -92,6 +92,14 @@ export function leftAtOf({ leftAt }: InventoryEntry): number | null {
   return Number.isNaN(at) ? null : at;
 }
 
+/** A time in the future is of a clock that was wrong: the model would stay until then. */
+export function withLeft(entry: InventoryEntry, hasLeft: boolean, at: number): InventoryEntry {
+  const { leftAt: before, ...rest } = entry;
+  if (!hasLeft) return before === undefined ? entry : rest;
+  const since = leftAtOf(entry);
+  return since !== null && since <= at ? entry : { ...entry, leftAt: new Date(at).toISOString() };
+}
+
 /** What gives each name of a model the same form. */
 function resolverOf(models: readonly CachedModel[]): (name: string) => string {
   return (name) => (findCached(models, name)?.id ?? name).toLowerCase();

@@ -1,6 +1,8 @@
 // What the hub is asked for a plan: sizes and refusals, within a time, and not again and again.
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { describe, it, type TestContext } from "node:test";
+import { createHubClient } from "../../../src/hub/client.ts";
 import { createHubQuestions } from "../../../src/observe/hub-answers.ts";
 import type { Pull } from "../../../src/plan/whole/hub-answers.ts";
 import { startPulling } from "../../support/pulling.ts";
@@ -88,12 +90,17 @@ describe("questions to the hub", () => {
   });
 
   it("ends with its client, and leaves what hangs after five seconds", async (t) => {
-    const hangs = () => new Promise<never>(() => undefined);
-    const ask = createHubQuestions({
-      hub: { resolveRevision: hangs, listTree: hangs },
-      lists: speechLists,
-      now: () => 0,
+    const server = createServer(() => undefined);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    assert.ok(address !== null && typeof address === "object");
+    const client = createHubClient({ endpoint: `http://127.0.0.1:${address.port}/`, token: undefined });
+    t.after(async () => {
+      await client.close();
+      server.closeAllConnections();
+      server.close();
     });
+    const ask = createHubQuestions({ hub: client, lists: speechLists, now: () => 0 });
     const left = new AbortController();
     const asked = ask([pullOf("acme/demo:Q8_0")], left.signal);
     left.abort(new Error("the client left"));
@@ -102,7 +109,6 @@ describe("questions to the hub", () => {
     const [answer] = (await ask([pullOf("acme/demo:Q8_0")])).values();
     assert.deepEqual(answer, { kind: "unknown", why: "the hub did not answer within 5 s" });
     assert.ok(performance.now() - began >= 4_900);
-    t.diagnostic("5 s are the limit itself");
   });
 
   it("has the sizes of what speech pulls", async () => {
