@@ -40,6 +40,20 @@ const commands: Readonly<Record<string, Command>> = {
     help: "show in which fields a document differs from that of the gateway; - is standard input. Exit 0 nowhere, 2 it differs, 1 error",
     run: async (line) => (await import("./diff.ts")).diffCommand(line),
   },
+  apply: {
+    operands: "",
+    shown: "-f FILE [--dry-run] [--wait] [--timeout 300] [--revision COMMIT]",
+    flags: [...gateway, "file", "dry-run", "wait", "timeout", "revision", "json", "force"],
+    help: "have the gateway apply a document, - is standard input; with --wait until this text is in force. Exit 0 done, 1 error or not in force, 2 a dry run has changes",
+    run: async (line) => (await import("./apply.ts")).applyCommand(line),
+  },
+  wait: {
+    operands: "",
+    shown: "--for synced|ready|model=ID [--generation N] [--revision COMMIT] [--timeout 300]",
+    flags: [...gateway, "for", "generation", "revision", "timeout", "json"],
+    help: "wait until everything is as the document says, chats can be served, or a model can be asked. Exit 0 it is so, 1 it is not, or will not be",
+    run: async (line) => (await import("./wait.ts")).waitCommand(line),
+  },
   status: {
     operands: "",
     shown: "[--watch]",
@@ -199,10 +213,10 @@ export function helpText(): string {
 Commands:
 ${Object.keys(commands).map(useWithHelp).join("\n")}
 
-  --json           plan, diff, status, ps, history, models, validate, gc,
-                   rm, rollback, reset, export and key as JSON
-  --force          let pull, rm, gc, rollback and reset change a gateway on
-                   --port that is not the one of the state folder
+  --json           plan, diff, apply, wait, status, ps, history, models,
+                   validate, gc, rm, rollback, reset, export and key as JSON
+  --force          let apply, pull, rm, gc, rollback and reset change a gateway
+                   on --port that is not the one of the state folder
   --help           what a single command takes
 
 Settings:

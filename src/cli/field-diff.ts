@@ -12,18 +12,32 @@ export interface DiffLine {
 /** Unchanged lines that are shown before and after those that differ. */
 const context = 3;
 
-export function fieldDiff(changes: readonly Change[]): DiffLine[] {
-  return changes.flatMap(({ path, before, after }): DiffLine[] => {
-    const name = formatPath(path);
-    if (before === undefined || after === undefined) {
-      const sign = before === undefined ? "+" : "-";
-      return valueLines(name, before ?? after ?? null).map((text) => ({ sign, text }));
-    }
-    if (!hasLines(before) && !hasLines(after))
-      return [{ sign: "~", text: `${name}: ${JSON.stringify(before)} → ${JSON.stringify(after)}` }];
-    const lines = unifiedDiff(linesOf(before), linesOf(after));
-    return [{ sign: "~", text: `${name}:` }, ...lines.map(({ sign, text }) => ({ sign, text: `  ${text}` }))];
-  });
+export interface NotedChange extends Pick<Change, "path"> {
+  /** undefined or absent: it was or is not there. */
+  readonly before?: Change["before"];
+  readonly after?: Change["after"];
+  /** Beside the field's name. */
+  readonly note?: string | undefined;
+}
+
+export function fieldDiff(changes: readonly NotedChange[]): DiffLine[] {
+  return changes.flatMap(({ note, ...change }) =>
+    linesOfChange(change).map((line, index) =>
+      index === 0 && note !== undefined ? { ...line, text: `${line.text}  (${note})` } : line,
+    ),
+  );
+}
+
+function linesOfChange({ path, before, after }: NotedChange): DiffLine[] {
+  const name = formatPath(path);
+  if (before === undefined || after === undefined) {
+    const sign = before === undefined ? "+" : "-";
+    return valueLines(name, before ?? after ?? null).map((text) => ({ sign, text }));
+  }
+  if (!hasLines(before) && !hasLines(after))
+    return [{ sign: "~", text: `${name}: ${JSON.stringify(before)} → ${JSON.stringify(after)}` }];
+  const lines = unifiedDiff(linesOf(before), linesOf(after));
+  return [{ sign: "~", text: `${name}:` }, ...lines.map(({ sign, text }) => ({ sign, text: `  ${text}` }))];
 }
 
 /** A key with its value; a model with nothing but its id is a key alone. */

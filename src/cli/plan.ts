@@ -24,11 +24,16 @@ export async function planCommand({ settings, json, flags, given }: CommandLine)
     if (flags.includes("config")) await requireDocument(settings, theirs);
     return theirs;
   });
-  if (json) printJson(answer);
-  else for (const line of planLines(answer, paintFor(process.stdout))) console.log(line);
-  if (answer.source?.valid === false) return printProblem(answer.source.message);
-  if (answer.problems.some(({ code }) => code !== undefined)) return 1;
-  return isEmpty(answer) ? 0 : 2;
+  return showPlan(answer, json);
+}
+
+/** Answers with the exit code. */
+export function showPlan(plan: PlanBody, json: boolean): number {
+  if (json) printJson(plan);
+  else for (const line of planLines(plan, paintFor(process.stdout))) console.log(line);
+  if (plan.source?.valid === false) return printProblem(plan.source.message);
+  if (plan.problems.some(({ code }) => code !== undefined)) return 1;
+  return isEmpty(plan) ? 0 : 2;
 }
 
 /** Errors: `invalid_request` if the gateway that answered has another document than the flag names. */

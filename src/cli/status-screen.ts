@@ -73,28 +73,39 @@ function isWrong({ type, status, reason }: Condition): boolean {
   return status === (polarity === "negative" ? "True" : "False");
 }
 
+/** These repeat what others have found. */
+const summaries: ReadonlySet<string> = new Set(["Ready", "Healthy"]);
+
 /** Each matter once: that a model cannot be pulled makes the gateway `Stalled` too, in the same words. */
 function attention({ conditions, models, rpc, planned }: StatusBody, options: ScreenOptions): string[] {
   const subjects: readonly (readonly [subject: string, conditions: readonly Condition[]])[] = [
     ...models.map((model) => [model.id, model.conditions] as const),
     ...rpc.workers.map((worker) => [worker.address, worker.conditions] as const),
-    // Ready has the words of what it lacks.
-    ["", conditions.toSorted((a, b) => Number(a.type === "Ready") - Number(b.type === "Ready"))],
+    ["", conditions],
   ];
-  const told = new Set<string>();
   const wrong = subjects.flatMap(([subject, all]) =>
-    all.filter(isWrong).flatMap(({ type, reason, message, lastTransitionTime }) => {
+    all.filter(isWrong).map((condition) => ({ ...condition, subject })),
+  );
+  const causes = wrong.filter(({ type }) => !summaries.has(type));
+  const told = new Set<string>();
+  const lines = (causes.length > 0 ? causes : wrong).flatMap(
+    ({ subject, type, reason, message, lastTransitionTime }) => {
       if (told.has(message)) return [];
       told.add(message);
       const head = [...(subject === "" ? [] : [subject]), type, reason].join(" ");
       return notice(`${head} (${ageText(lastTransitionTime, options.now)}): ${message}`, "red", options);
-    }),
+    },
   );
-  const held = planned.filter(({ held, because }) => held !== "settling" && held !== "prune" && !told.has(because));
+  const held = planned.filter((action) => isStuck(action) && !told.has(action.because));
   return [
-    ...wrong,
+    ...lines,
     ...held.flatMap(({ kind, message, because }) => notice(`${kind}: ${message}: ${because}`, "yellow", options)),
   ];
+}
+
+/** Not held for a while on purpose. */
+function isStuck({ held }: StatusBody["planned"][number]): boolean {
+  return held !== "settling" && held !== "prune";
 }
 
 function notice(text: string, color: Color, { paint, columns }: ScreenOptions): string[] {
@@ -149,7 +160,7 @@ function underWay({ running, planned }: StatusBody, { now, columns }: ScreenOpti
     const since = startedAt === null ? "queued" : ageText(startedAt, now);
     return cut(`* ${message} (${since})${progress ? `: ${amounts(progress)}` : ""}`, columns);
   });
-  const later = planned.filter(({ held }) => held === "settling" || held === "prune");
+  const later = planned.filter((action) => !isStuck(action));
   return [...begun, ...later.map(({ message, because }) => cut(`- ${message}: ${because}`, columns))];
 }
 

@@ -37,13 +37,21 @@ test("diff", async (t) => {
         {
           generation,
           changes: [
-            { path: `models.${model}.preset`, from: null, to: { "top-k": 4 } },
-            { path: "context", from: null, to: { default: 1024 } },
+            { path: `models.${model}.preset`, from: null, to: { "top-k": 4 }, setBy: null },
+            { path: "context", from: null, to: { default: 1024 }, setBy: null },
           ],
         },
       ],
     );
     assert.equal(gateway.gateway.status().generation, generation);
+  });
+
+  await t.test("a secret is not shown", async () => {
+    const token = "hf_diff0a1b2c3d4e5f6a7b8c9d";
+    const text = `version: 1\nmodels: [{ id: "${model}", preset: { grammar: "${token}" } }]\n`;
+    const [shown, asJson] = [await run(["-f", "-"], text), await run(["-f", "-", "--json"], text)];
+    assert.match(shown.stdout, /^\+ {3}grammar: "\(redacted\)"$/m);
+    for (const { stdout, stderr } of [shown, asJson]) assert.ok(!(stdout + stderr).includes(token));
   });
 
   await t.test("what a client has set is a difference from the file", async () => {
@@ -53,7 +61,10 @@ test("diff", async (t) => {
       body: JSON.stringify({ model, ctx_size: 768 }),
     });
     const { code, stdout } = await run(["-f", folders.configPath]);
-    assert.deepEqual([code, stdout], [2, `- models.${model}.ctxSize: 768\n`]);
+    const note = "set by http:POST /api/set-ctx-size, which apply leaves";
+    assert.deepEqual([code, stdout], [2, `- models.${model}.ctxSize: 768  (${note})\n`]);
+    const other = await run(["-f", "-"], `version: 1\nmodels: [{ id: "${model}", ctxSize: 512 }]\n`);
+    assert.deepEqual([other.code, other.stdout], [2, `~ models.${model}.ctxSize: 768 → 512\n`]);
   });
 
   await t.test("a document that is none, and none at all: 1", async () => {

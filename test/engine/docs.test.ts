@@ -99,7 +99,7 @@ async function startReader(t: TestContext): Promise<Reader> {
 }
 
 /**
- * What a reader does not type: HTTP errors fail `curl`, an event stream ends after a second, exit code 2 of `plan`, `diff` and `gc`
+ * What a reader does not type: HTTP errors fail `curl`, an event stream ends after a second, exit code 2 of `plan`, `diff`, `apply` and `gc`
  * (there is something to do) is a success, and keys go to a state folder of their own: with a key the gateway asks every command for one.
  */
 const shell = `
@@ -113,7 +113,7 @@ model-gateway() {
   local state="$STATE"
   [ "$1" = key ] && state="$KEYS_STATE"
   GATEWAY_STATE="$state" "$NODE" "$PROGRAM" "$@" || case "$1:$?" in
-    plan:2 | diff:2 | gc:2) ;;
+    plan:2 | diff:2 | apply:2 | gc:2) ;;
     *) return 1 ;;
   esac
 }

@@ -22,7 +22,8 @@ export function createSimulatedCache(options: {
   const scan = lastOnly(cacheOf);
   const cache = () => scan(files, unreadable, inventory);
 
-  function pull(id: string, revision: string | undefined): void {
+  /** Whether other files took the place of those that the inventory has. */
+  function pull(id: string, revision: string | undefined): boolean {
     const parsed = parseModelId(id);
     const tree = parsed ? options.hub[repoOf(parsed)] : undefined;
     if (!parsed || !tree) throw new GatewayError("hub_not_found", `${id} is not on the hub`);
@@ -31,14 +32,14 @@ export function createSimulatedCache(options: {
       parsed.tag,
       tree.map((path) => ({ path, size: 1000, oid: "" })),
     );
-    add(
+    return add(
       id,
       model.map((file) => file.path),
       revision,
     );
   }
 
-  function add(id: string, paths: readonly string[], revision = "main", source?: SourceFile): void {
+  function add(id: string, paths: readonly string[], revision = "main", source?: SourceFile): boolean {
     const commit = revision === "main" ? mainCommit : otherCommit;
     const repo = id.slice(0, id.indexOf(":"));
     const isNew = (file: WorldFile): boolean =>
@@ -62,6 +63,7 @@ export function createSimulatedCache(options: {
         ...(source && { source: { path: source.path, stamp: source.stamp } }),
       },
     ];
+    return !paths.every((path) => known?.files.some((file) => file.path === path));
   }
 
   function remove(id: string): void {
@@ -89,7 +91,7 @@ export function createSimulatedCache(options: {
     remove,
     files: (): readonly WorldFile[] => files,
     inventory: (): readonly InventoryEntry[] => inventory,
-    bring: (id: string, source: string): void => add(id, [importedName(id, source)], "main", sourceAt(source)),
+    bring: (id: string, source: string): boolean => add(id, [importedName(id, source)], "main", sourceAt(source)),
     removeRequested: (removal: Removal): void => {
       files = files.filter((file) => file.repo !== removal.repo || !removal.files.includes(file.path));
       inventory = inventory.filter((entry) => !coversEntry(removal, entry));

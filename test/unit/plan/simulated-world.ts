@@ -142,10 +142,13 @@ export function createSimulatedWorld(options: {
   function run(action: Action): void {
     switch (action.kind) {
       case "model.pull":
-        stored.pull(action.model, action.revision);
-        return action.verify === true ? unload(action.disrupts) : undefined;
-      case "model.import":
-        return stored.bring(action.model, action.source);
+      case "model.import": {
+        const isReplaced =
+          action.kind === "model.pull"
+            ? stored.pull(action.model, action.revision)
+            : stored.bring(action.model, action.source);
+        return isReplaced || action.verify === true ? unload(action.disrupts) : undefined;
+      }
       case "model.remove":
         unload(action.disrupts);
         return action.requested ? removeRequested(action.model) : stored.remove(action.model);

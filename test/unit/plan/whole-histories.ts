@@ -126,6 +126,6 @@ export function endsAsPlanned(numRuns: number): void {
       assert.deepEqual(essence(end.world.observed), essence(simulated.observe()));
       assert.deepEqual(end.world.desired, simulated.desired);
     }),
-    { ...runs, numRuns },
+    { ...runs, numRuns, includeErrorInReport: true },
   );
 }

@@ -1,0 +1,40 @@
+// `apply -f FILE|-`: has the running gateway apply the text of a document, and waits until this text is in force.
+import { createHash } from "node:crypto";
+import type { Desired } from "../client/index.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { CommandLine } from "../settings/settings.ts";
+import { withGateway } from "./connect.ts";
+import { type DocumentFile, givenDocument } from "./document-file.ts";
+import { showPlan } from "./plan.ts";
+import { printJson } from "./text.ts";
+import { printOutcome, timeoutOf, waitFor } from "./wait.ts";
+
+/** Exit code 2: a dry run has something to do. */
+export async function applyCommand({ settings, json, force, flags, given }: CommandLine): Promise<number> {
+  const [isTry, isWaiting] = [flags.includes("dry-run"), flags.includes("wait")];
+  if (isTry && isWaiting) throw new GatewayError("invalid_request", "--dry-run changes nothing to --wait for");
+  if (flags.includes("timeout") && !isWaiting)
+    throw new GatewayError("invalid_request", "--timeout is of --wait: add it");
+  const seconds = timeoutOf(given("timeout"));
+  const file = await givenDocument(given("file"));
+  if (file === null) return 1;
+  if (isTry) return showPlan(await withGateway({ settings }, (client) => client.desired.planApply(file.bytes)), json);
+  return withGateway({ settings, change: { force } }, async (client) => {
+    const revision = given("revision");
+    const before = await client.desired.get();
+    const after = await client.desired.apply(file.bytes, { revision });
+    if (!isWaiting) return json ? printJson(after) : printApplied(file, before, after);
+    if (!json) printApplied(file, before, after);
+    const sha256 = createHash("sha256").update(file.bytes).digest("hex");
+    const goal = { for: "synced", sha256, revision, generation: after.generation } as const;
+    return printOutcome(await waitFor(client, goal, seconds), goal, seconds, json);
+  });
+}
+
+function printApplied({ name }: DocumentFile, before: Desired, after: Desired): number {
+  const { generation, applied } = after;
+  const revision = applied?.revision ? `, revision ${applied.revision}` : "";
+  const which = `generation ${generation}, sha256 ${applied?.sha256?.slice(0, 12)}${revision}`;
+  console.log(`${name} is applied: ${which}${generation === before.generation ? "; it changes nothing" : ""}.`);
+  return 0;
+}
