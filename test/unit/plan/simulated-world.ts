@@ -181,8 +181,11 @@ export function createSimulatedWorld(options: {
 
   function unload(ids: readonly string[]): void {
     loaded = new Set([...loaded].filter((id) => !ids.includes(id)));
-    if (router.models.state === "known")
-      router = { ...router, models: known(readAsRouter(router.loadedPreset ?? "", cache().models, loaded)) };
+    if (router.models.state === "unknown") return;
+    const after = router.models.value.map((model) =>
+      ids.includes(model.id) ? { ...model, value: "unloaded", nCtx: null } : model,
+    );
+    router = { ...router, models: known(after) };
   }
 
   function reload(announced: readonly string[]): void {
