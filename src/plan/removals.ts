@@ -87,7 +87,7 @@ export function pathInRepo({ commit }: CachedModel, file: string): string {
 }
 
 /** ms; null where it is not noted. */
-export function leftAtOf({ leftAt }: InventoryEntry): number | null {
+function leftAtOf({ leftAt }: InventoryEntry): number | null {
   const at = Date.parse(leftAt ?? "");
   return Number.isNaN(at) ? null : at;
 }
