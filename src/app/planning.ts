@@ -1,5 +1,4 @@
 // Plans for people who ask for them, wired: of the newest pass, and of a change that is not made.
-import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import type { AppDeps } from "../http/app.ts";
 import { wholePlan } from "../reconcile/whole-plan.ts";
@@ -25,10 +24,11 @@ export function createPlanning(core: Core): Planning {
         running,
         context: { ...context(), backoff: loop.backoff() },
       }),
-    /** With the machine as it was last observed, but for the files that the document names. Errors: those of the change. */
+    /** Errors: those of the change, `wait_timeout`. */
     planFor: async (change, ifMatch, question) => {
-      const pass = loop.last();
-      if (!pass) throw new GatewayError("router_unavailable", "the first pass is not complete");
+      store.preview(change, ifMatch);
+      const wait = { generation: 0, fresh: true, timeoutMs: settings.waitTimeoutMs, signal: question.signal };
+      const pass = await loop.waitFor({ ...wait, test: () => true });
       const desired = store.preview(change, ifMatch);
       const observed = { ...pass.observed, ...(await core.observeFor(desired)) };
       // A new document is a new chance for what had failed.

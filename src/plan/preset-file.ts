@@ -94,8 +94,17 @@ export function markerFor(keys: readonly string[]): string {
 
 /** The section that the router uses: of several with one name the last replaces the others wholly. */
 function findSection(file: PresetFile, name: string): PresetSection | undefined {
-  return file.sections.findLast((section) => section.name !== null && sameSection(section.name, name));
+  let index = indexes.get(file);
+  if (!index) {
+    index = new Map(
+      file.sections.map((section) => [section.name === null ? null : registeredId(section.name), section]),
+    );
+    indexes.set(file, index);
+  }
+  return index.get(registeredId(name));
 }
+
+const indexes = new WeakMap<PresetFile, ReadonlyMap<string | null, PresetSection>>();
 
 /** Whether the router takes two names for one model: owner and name with case, the tag by its own rule. */
 export function sameSection(a: string, b: string): boolean {

@@ -87,9 +87,17 @@ export function pathInRepo({ commit }: CachedModel, file: string): string {
 }
 
 /** ms; null where it is not noted. */
-export function leftAtOf({ leftAt }: InventoryEntry): number | null {
+function leftAtOf({ leftAt }: InventoryEntry): number | null {
   const at = Date.parse(leftAt ?? "");
   return Number.isNaN(at) ? null : at;
+}
+
+/** A time in the future is of a clock that was wrong: the model would stay until then. */
+export function withLeft(entry: InventoryEntry, hasLeft: boolean, at: number): InventoryEntry {
+  const { leftAt: before, ...rest } = entry;
+  if (!hasLeft) return before === undefined ? entry : rest;
+  const since = leftAtOf(entry);
+  return since !== null && since <= at ? entry : { ...entry, leftAt: new Date(at).toISOString() };
 }
 
 /** What gives each name of a model the same form. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
 import { createSerial } from "../../core/serial.ts";
 import { type FormerRevision, type InventoryEntry, type SpeechKind, speechKinds } from "../../plan/observed.ts";
-import { leftAtOf } from "../../plan/removals.ts";
+import { withLeft } from "../../plan/removals.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
 import type { Origin } from "../download/fetch.ts";
 
@@ -82,14 +82,6 @@ export async function openInventory(
     noteLeft: (named: ReadonlySet<string>, at: number): Promise<void> =>
       saveEntries((all) => all.map((entry) => withLeft(entry, !named.has(entry.id), at))),
   };
-}
-
-/** A time in the future is of a clock that was wrong: the model would stay until then. */
-function withLeft(entry: InventoryEntry, hasLeft: boolean, at: number): InventoryEntry {
-  const { leftAt: before, ...rest } = entry;
-  if (!hasLeft) return before === undefined ? entry : rest;
-  const since = leftAtOf(entry);
-  return since !== null && since <= at ? entry : { ...entry, leftAt: new Date(at).toISOString() };
 }
 
 /** No disk holds more revisions of a model. */

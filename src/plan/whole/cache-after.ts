@@ -6,7 +6,7 @@ import { isCommit, isProjector, type ModelId, parseModelId, repoOf } from "../..
 import type { Removal } from "../../desired/document/document.ts";
 import type { Action } from "../actions.ts";
 import { type CacheSnapshot, findCached, type InventoryEntry, type Observed } from "../observed.ts";
-import { coversEntry, holdsFilesOf, isMarked } from "../removals.ts";
+import { coversEntry, holdsFilesOf, isMarked, pathInRepo } from "../removals.ts";
 import type { HubAnswer } from "./hub-answers.ts";
 import { type Stored, unchanged, withRepo } from "./with-repo.ts";
 
@@ -31,7 +31,11 @@ export function afterPull(
   const assumed = isCommit(revision)
     ? revision
     : (commitOf(repo, revision) ?? (revision === "main" ? unknownMain : unknownOther));
-  const { commit, files, tree } = answer ?? { commit: assumed, files: [fileOf(id, "", 0)], tree: [] };
+  const { commit, files, tree } = answer ?? {
+    commit: assumed,
+    files: filesOf(before.cache.value, id, model),
+    tree: [],
+  };
   const entry = entryOf(before, model, { repo: repo.repo, tag: id.tag, revision, commit, files }, now);
   const ref = isCommit(revision) ? null : revision;
   return withRepo(before, withFiles(repo, { commit, ref, files, tree, at: now }), putEntry(before, entry));
@@ -127,6 +131,21 @@ export function bytesToPull(
   // A damaged file may have the right length: which one it is, the hashing finds.
   const total = [...missing.values()].reduce((sum, size) => sum + size, 0);
   return verify && total === 0 ? files.reduce((sum, { size }) => sum + size, 0) : total;
+}
+
+/** What the hub was not asked for: the files that are here, with their missing shards; else one that has the tag. */
+function filesOf({ models, repos }: CacheSnapshot, id: ModelId, model: string): HubFile[] {
+  const cached = findCached(models, model);
+  const [first] = cached?.files ?? [];
+  if (!cached || first === undefined) return [fileOf(id, "", 0)];
+  const snapshots = repos.find(({ repo }) => repo === cached.repo)?.snapshots ?? [];
+  const here = snapshots.find(({ commit }) => commit === cached.commit)?.files ?? [];
+  const paths = [...shardPaths(first), ...(cached.projector === null ? [] : [cached.projector])];
+  return paths.map((place) => {
+    const path = pathInRepo(cached, place);
+    const known = here.find((file) => file.path === path);
+    return { path, size: known?.size ?? 0, oid: known?.blob ?? `expected ${path}` };
+  });
 }
 
 function fileOf(id: ModelId, name: string, size: number): HubFile {

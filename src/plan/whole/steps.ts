@@ -5,7 +5,7 @@ import type { Desired } from "../../desired/document/document.ts";
 import { type Action, backoffKey, laneOf, type Plan, type PlanContext, type RunningAction } from "../actions.ts";
 import { loadedModels, type Observed } from "../observed.ts";
 import { plan } from "../plan.ts";
-import { leftAtOf, namedEntries } from "../removals.ts";
+import { namedEntries, withLeft } from "../removals.ts";
 import { changesOf, type FieldChange } from "./changes.ts";
 import type { Failure, HubAnswers } from "./hub-answers.ts";
 import { type Outcome, outcomeOf, type World } from "./outcome.ts";
@@ -105,7 +105,7 @@ function createRun({ desired, observed, context, answers, inFlight: counts }: Wh
   let shownNow = now;
 
   function planNow(): Plan {
-    world = { ...world, observed: withLeft(world, now) };
+    world = { ...world, observed: noteLeft(world, now) };
     return plan(world.desired, world.observed, { now, backoff, silenceLimitMs: context.silenceLimitMs });
   }
 
@@ -162,16 +162,11 @@ function dueTimes({ held }: Plan, { router }: Observed, silenceLimitMs: number):
 }
 
 /** As each pass of the gateway notes it: the time of a prune runs from then on. */
-function withLeft({ desired, observed }: World, now: number): Observed {
+function noteLeft({ desired, observed }: World, now: number): Observed {
   const named = namedEntries(desired, observed);
   if (named === null) return observed;
-  if (observed.inventory.every((entry) => named.has(entry.id) === (entry.leftAt === undefined))) return observed;
-  const inventory = observed.inventory.map((entry) => {
-    const { leftAt, ...rest } = entry;
-    if (named.has(entry.id)) return rest;
-    return leftAtOf(entry) === null ? { ...rest, leftAt: new Date(now).toISOString() } : entry;
-  });
-  return { ...observed, inventory };
+  const inventory = observed.inventory.map((entry) => withLeft(entry, !named.has(entry.id), now));
+  return inventory.some((entry, index) => entry !== observed.inventory[index]) ? { ...observed, inventory } : observed;
 }
 
 function endedModels({ router: before }: Observed, { router: after }: Observed): string[] {

@@ -4,8 +4,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
-import type { BackoffEntry } from "../../../src/plan/actions.ts";
+import type { Desired } from "../../../src/desired/document/document.ts";
+import { type Action, type BackoffEntry, backoffKey, type Plan, type PlanContext } from "../../../src/plan/actions.ts";
 import { plan } from "../../../src/plan/plan.ts";
+import { planSteps } from "../../../src/plan/whole/steps.ts";
 import { packageRoot } from "../../../src/settings/settings.ts";
 import { desiredFrom, removalOf, silenceLimitMs, type WorldInput, world } from "./world.ts";
 
@@ -87,6 +89,7 @@ for (const name of names) {
     assert.deepEqual(found.unmanaged, unmanaged);
     assert.deepEqual(found.spared, left);
     assert.deepEqual(Object.fromEntries(found.findings), findings);
+    leadsOn(document, observed, found, { now: context.now ?? 1_000_000, backoff, silenceLimitMs });
   });
 }
 
@@ -99,6 +102,28 @@ const failedOnce: BackoffEntry = {
   message: "it failed",
   hint: "",
 };
+
+/** The plan whole: everything that is to be done now is a step of it or will fail, and the steps lead to an end. */
+function leadsOn(desired: Desired, observed: WorldInput, found: Plan, context: PlanContext): void {
+  const input = { desired, observed: world(desired, observed), context, now: found };
+  const run = planSteps({ ...input, running: [], answers: new Map(), inFlight: new Map() });
+  const taken: Action[] = [];
+  for (let next = run.next(); ; next = run.next()) {
+    if (!next.done) {
+      taken.push(next.value.action);
+      continue;
+    }
+    const { isComplete, failures, plan: left } = next.value;
+    const all = [...taken, ...failures.map(({ action }) => action)].map(backoffKey);
+    assert.ok(isComplete);
+    assert.deepEqual(left.actions, []);
+    assert.deepEqual(
+      found.actions.map(backoffKey).filter((key) => !all.includes(key)),
+      [],
+    );
+    return;
+  }
+}
 
 /** The fields that the expectation names; all of an action that nobody expected. */
 function only(action: object, expected: object | undefined): object {

@@ -1,7 +1,8 @@
 // Random documents, preset files, caches and mishaps for the planner's properties. Seeded: a failure comes back.
 import fc from "fast-check";
 import type { Desired } from "../../../src/desired/document/document.ts";
-import { createSimulatedWorld, type Drift, type Hub, type SimulatedWorld } from "./simulated-world.ts";
+import type { Hub } from "./simulated-cache.ts";
+import { createSimulatedWorld, type Drift, type SimulatedWorld } from "./simulated-world.ts";
 import { desiredFrom, inventoryEntry, type WorldFile, worldFile } from "./world.ts";
 
 export const hub: Hub = {

@@ -1,40 +1,17 @@
 // A machine in memory: actions change it as they change a real one, and it drifts as real ones do. It breaks (throws) where
 // the real one would come to harm: a preset that ends the router, a phantom model, a file deleted that is not ours.
 
-import { selectFiles } from "../../../src/cache/layout/select.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
-import { inferTag, parseModelId, repoOf } from "../../../src/core/ids.ts";
 import type { Desired } from "../../../src/desired/document/document.ts";
 import { type Action, type BackoffEntry, laneOf, type Plan } from "../../../src/plan/actions.ts";
-import {
-  type FormerRevision,
-  findCached,
-  type InventoryEntry,
-  type Observed,
-  type RouterSnapshot,
-  restingSpeech,
-  type SourceFile,
-} from "../../../src/plan/observed.ts";
+import { type InventoryEntry, type Observed, type RouterSnapshot, restingSpeech } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { parsePreset } from "../../../src/plan/preset-file.ts";
-import { coversEntry, namedEntries } from "../../../src/plan/removals.ts";
+import { namedEntries } from "../../../src/plan/removals.ts";
 import { createBackoffBook } from "../../../src/reconcile/pacing.ts";
 import { readAsRouter } from "./router-reading.ts";
-import {
-  absolutePath,
-  cacheOf,
-  inventoryEntry,
-  known,
-  mainCommit,
-  otherCommit,
-  restingRouter,
-  silenceLimitMs,
-  type WorldFile,
-  workersOf,
-} from "./world.ts";
-
-/** Paths by repository. */
-export type Hub = Readonly<Record<string, readonly string[]>>;
+import { createSimulatedCache, type Hub, lastOnly, sourceAt } from "./simulated-cache.ts";
+import { known, restingRouter, silenceLimitMs, type WorldFile, workersOf } from "./world.ts";
 
 export type Drift =
   | { readonly kind: "crash" | "hang" | "cache.restored" | "inventory.lost" }
@@ -72,18 +49,15 @@ export function createSimulatedWorld(options: {
   /** A router of before there was a live reload answers it, and changes nothing. */
   readonly reloads: boolean;
 }): SimulatedWorld {
-  let files = [...options.files];
-  let inventory = [...options.inventory];
+  const stored = createSimulatedCache(options);
   let presetText = options.preset;
   let router: RouterSnapshot = restingRouter;
   let loaded = new Set<string>();
-  let unreadable: string[] = [];
   let now = 1_000_000;
   const book = createBackoffBook(() => now);
 
-  const scan = lastOnly(cacheOf);
   const parse = lastOnly(parsePreset);
-  const cache = () => scan(files, unreadable, inventory);
+  const { cache } = stored;
   const restart = (): void => {
     loaded = new Set();
     const models = known(readAsRouter(presetText, cache().models, loaded));
@@ -101,12 +75,12 @@ export function createSimulatedWorld(options: {
 
   const world: SimulatedWorld = {
     desired: options.desired,
-    files: () => files,
+    files: stored.files,
     observe: () => ({
       workers: workersOf(world.desired),
       cache: known(cache()),
       preset: known(parse(presetText)),
-      inventory,
+      inventory: stored.inventory(),
       freeBytes: known(1e12),
       speech: { transcription: restingSpeech, synthesis: restingSpeech },
       sources: new Map(
@@ -116,7 +90,7 @@ export function createSimulatedWorld(options: {
       documentFiles: new Map(),
     }),
     plan: () => {
-      noteLeft();
+      stored.noteLeft(namedEntries(world.desired, world.observe()), now);
       return plan(world.desired, world.observe(), { now, backoff: book.entries(), silenceLimitMs });
     },
     step: ({ actions }) => {
@@ -153,17 +127,6 @@ export function createSimulatedWorld(options: {
   };
   return world;
 
-  /** As the gateway does after each pass. */
-  function noteLeft(): void {
-    const names = namedEntries(world.desired, world.observe());
-    if (names === null) return;
-    if (inventory.every(({ id, leftAt }) => names.has(id) === (leftAt === undefined))) return;
-    inventory = inventory.map((entry) => {
-      const { leftAt, ...rest } = entry;
-      return names.has(entry.id) ? rest : { ...rest, leftAt: leftAt ?? new Date(now).toISOString() };
-    });
-  }
-
   function execute(action: Action): boolean {
     try {
       run(action);
@@ -179,11 +142,16 @@ export function createSimulatedWorld(options: {
   function run(action: Action): void {
     switch (action.kind) {
       case "model.pull":
-        return pull(action.model, action.revision);
-      case "model.import":
-        return add(action.model, [importedName(action.model, action.source)], "main", sourceAt(action.source));
+      case "model.import": {
+        const isReplaced =
+          action.kind === "model.pull"
+            ? stored.pull(action.model, action.revision)
+            : stored.bring(action.model, action.source);
+        return isReplaced || action.verify === true ? unload(action.disrupts) : undefined;
+      }
       case "model.remove":
-        return action.requested ? removeRequested(action.model) : remove(action.model);
+        unload(action.disrupts);
+        return action.requested ? removeRequested(action.model) : stored.remove(action.model);
       case "cache.gc":
         throw new Error("collecting is never planned");
       case "preset.write":
@@ -204,73 +172,20 @@ export function createSimulatedWorld(options: {
     }
   }
 
-  function pull(id: string, revision: string | undefined): void {
-    const parsed = parseModelId(id);
-    const tree = parsed ? options.hub[repoOf(parsed)] : undefined;
-    if (!parsed || !tree) throw new GatewayError("hub_not_found", `${id} is not on the hub`);
-    const { model } = selectFiles(
-      repoOf(parsed),
-      parsed.tag,
-      tree.map((path) => ({ path, size: 1000, oid: "" })),
-    );
-    add(
-      id,
-      model.map((file) => file.path),
-      revision,
-    );
-  }
-
-  function add(id: string, paths: readonly string[], revision = "main", source?: SourceFile): void {
-    const commit = revision === "main" ? mainCommit : otherCommit;
-    const repo = id.slice(0, id.indexOf(":"));
-    const isNew = (file: WorldFile): boolean =>
-      !(file.repo === repo && file.commit === commit && paths.includes(file.path));
-    // A blob is one file, whichever revisions link it: here it goes by the path.
-    const healed = files.map((file) =>
-      file.repo === repo && paths.includes(file.path)
-        ? { repo, path: file.path, commit: file.commit, size: 1000 }
-        : file,
-    );
-    files = [...healed.filter(isNew), ...paths.map((path) => ({ repo, path, commit, size: 1000 }))];
-    const known = inventory.find((entry) => entry.id === id);
-    const keep = known?.keep ?? false;
-    inventory = [
-      ...inventory.filter((entry) => entry.id !== id),
-      {
-        ...inventoryEntry(id, paths, keep),
-        revision,
-        commit,
-        ...(known && { former: revisionsOf(known) }),
-        ...(source && { source: { path: source.path, stamp: source.stamp } }),
-      },
-    ];
-  }
-
-  function remove(id: string): void {
-    const entry = inventory.find((other) => other.id === id);
-    if (!entry) throw new Error(`${id} is removed, but is not in the inventory`);
-    if (entry.keep) throw new Error(`${id} is removed, but kept`);
-    const links = findCached(cache().models, id)?.files ?? [];
-    for (const file of files.filter((other) => links.includes(absolutePath(other)))) {
-      if (!entry.files.some(({ path }) => path === file.path))
-        throw new Error(`${file.path} is deleted, but is not ours`);
-    }
-    const commits = inventory
-      .filter((other) => other.repo === entry.repo)
-      .flatMap((other) => revisionsOf(other).map(({ commit }) => commit));
-    const paths = revisionsOf(entry).flatMap((revision) => revision.files.map(({ path }) => path));
-    files = files.filter(
-      (file) => file.repo !== entry.repo || !commits.includes(file.commit) || !paths.includes(file.path),
-    );
-    inventory = inventory.filter((other) => other !== entry);
-  }
-
   function removeRequested(id: string): void {
     const removal = world.desired.removals.find((other) => other.id === id);
     if (!removal) throw new Error(`${id} is removed, but nobody asked for it`);
-    files = files.filter((file) => file.repo !== removal.repo || !removal.files.includes(file.path));
-    inventory = inventory.filter((entry) => !coversEntry(removal, entry));
+    stored.removeRequested(removal);
     world.desired = { ...world.desired, removals: world.desired.removals.filter((other) => other !== removal) };
+  }
+
+  function unload(ids: readonly string[]): void {
+    loaded = new Set([...loaded].filter((id) => !ids.includes(id)));
+    if (router.models.state === "unknown") return;
+    const after = router.models.value.map((model) =>
+      ids.includes(model.id) ? { ...model, value: "unloaded", nCtx: null } : model,
+    );
+    router = { ...router, models: known(after) };
   }
 
   function reload(announced: readonly string[]): void {
@@ -301,11 +216,9 @@ export function createSimulatedWorld(options: {
           router = { ...router, silentSince: now, models: { state: "unknown", why: "no answer" } };
         return;
       case "file.lost":
-        files = files.filter((_, index) => index !== change.nth % Math.max(1, files.length));
-        return;
+        return stored.lose(change.nth);
       case "file.added":
-        files = [...files.filter((file) => absolutePath(file) !== absolutePath(change.file)), change.file];
-        return;
+        return stored.put(change.file);
       case "preset.emptied":
         presetText = "";
         return;
@@ -326,43 +239,13 @@ export function createSimulatedWorld(options: {
         return;
       }
       case "folder.unreadable":
-        unreadable = [change.repo];
-        return;
+        return stored.setUnreadable([change.repo]);
       case "cache.restored":
-        unreadable = [];
-        return;
+        return stored.setUnreadable([]);
       case "inventory.lost":
-        inventory = [];
-        return;
+        return stored.forget();
       default:
         change satisfies never;
     }
   }
-}
-
-/** Remembers the last answer: a world is observed many times between two changes. */
-function lastOnly<In extends readonly unknown[], Out>(make: (...input: In) => Out): (...input: In) => Out {
-  let last: { readonly input: In; readonly output: Out } | null = null;
-  return (...input) => {
-    if (!last?.input.every((value, index) => value === input[index])) last = { input, output: make(...input) };
-    return last.output;
-  };
-}
-
-function revisionsOf(entry: InventoryEntry): readonly FormerRevision[] {
-  const { commit, files, former = [] } = entry;
-  return [{ commit, files }, ...former];
-}
-
-function sourceAt(source: string): SourceFile & { readonly bytes: number } {
-  return { path: `/sources/${source}`, stamp: "1000:0", bytes: 1000 };
-}
-
-/** As an import names the file, so that it is found under the id. */
-function importedName(id: string, source: string): string {
-  const parsed = parseModelId(id);
-  const file = source.slice(source.lastIndexOf("/") + 1);
-  if (!parsed || inferTag(file).toLowerCase() === parsed.tag.toLowerCase()) return file;
-  const plain = `${parsed.name}-${parsed.tag}.gguf`;
-  return inferTag(plain).toLowerCase() === parsed.tag.toLowerCase() ? plain : `${parsed.tag}.gguf`;
 }
