@@ -137,7 +137,7 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
   [
     "a preset key with dashes in front",
     "version: 1\nmodels:\n  - id: a/b:c\n    preset: { --threads: 2 }\n",
-    [at(4, 15, "models[0].preset.--threads", "not the long form of a llama-server option, without dashes")],
+    [at(4, 15, "models[0].preset.--threads", `${notLong} (did you mean threads?)`)],
   ],
   [
     "a preset key that is the router's",
