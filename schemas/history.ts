@@ -78,8 +78,8 @@ export const resetSchema = {
         ...list(text(), "Paths as in `differsFromFile`, or parts of these. Absent: all."),
         minItems: 1,
         maxItems: 500,
-        examples: [["context.default"]],
       },
     },
   ),
+  examples: [{ fields: ["context.default"] }],
 } as const;

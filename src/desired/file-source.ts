@@ -128,17 +128,9 @@ export function watchFileSource(options: FileSourceOptions) {
   }
 
   if (options.writesBack === true) store.onChange(() => void settle());
-  const others = new Set(options.others.map((other) => resolve(other)));
-  const folders = new Set([path, ...others].map((file) => dirname(file)));
-  // The parent folder is watched: editors rename over the file, ConfigMaps swap a symlink beside it.
-  const watcher = watch([...folders], { depth: 0, ignoreInitial: true, ignorePermissionErrors: true });
-  watcher.on("all", (_event, changed) => {
-    if (others.has(resolve(changed)) || options.isOther?.(resolve(changed))) options.onOther();
-    else settleIn(eventMs);
-  });
+  const watcher = watchFolders({ ...options, path }, settleIn);
   // What changed between the first look and the watcher's own has no event.
   watcher.on("ready", () => void settle());
-  watcher.on("error", (error) => options.warn("watching failed; polling continues", { error: String(error) }));
   const poll = setInterval(() => void settle(), options.pollMs);
   poll.unref();
 
@@ -155,6 +147,23 @@ export function watchFileSource(options: FileSourceOptions) {
       await work;
     },
   };
+}
+
+/** `onFile`: something has changed, to be read after so many ms. */
+function watchFolders(
+  { path, others, isOther, onOther, warn }: FileSourceOptions,
+  onFile: (ms: number) => void,
+): ReturnType<typeof watch> {
+  const known = new Set(others.map((other) => resolve(other)));
+  const folders = new Set([path, ...known].map((file) => dirname(file)));
+  // The parent folder is watched: editors rename over the file, ConfigMaps swap a symlink beside it.
+  const watcher = watch([...folders], { depth: 0, ignoreInitial: true, ignorePermissionErrors: true });
+  watcher.on("all", (_event, changed) => {
+    if (known.has(resolve(changed)) || isOther?.(resolve(changed))) onOther();
+    else onFile(eventMs);
+  });
+  watcher.on("error", (error) => warn("watching failed; polling continues", { error: String(error) }));
+  return watcher;
 }
 
 /** What the file holds; without that, its state. */

@@ -86,6 +86,22 @@ test("the client", async (t) => {
     assert.equal((await client.reconcile({ wait: true })).converged, true);
   });
 
+  await t.test("the document: applied as a file, reset, and back to an earlier generation", async () => {
+    const before = await client.desired.get();
+    const text = "version: 1\ncontext: { default: 1536 }\n";
+    assert.equal((await client.desired.planApply(text)).dryRun, true);
+    const applied = await client.desired.apply(Buffer.from(text), { revision: "3f2a9c1", wait: true });
+    assert.deepEqual([applied.document.context, applied.applied?.revision], [{ default: 1536 }, "3f2a9c1"]);
+    await client.desired.patch({ pruneAfter: 61 });
+    assert.equal((await client.desired.reset(["pruneAfter"])).document.pruneAfter, undefined);
+    const back = await client.history.rollback(before.generation, { wait: true });
+    assert.deepEqual(back.document, before.document);
+    const { entries } = await client.history.list();
+    assert.equal(entries[0]?.by, `http:POST /api/history/${before.generation}/rollback`);
+    assert.deepEqual((await client.history.get(back.generation)).document, before.document);
+    assert.equal((await failure(client.history.get(999))).code, "generation_not_found");
+  });
+
   await t.test("the hub", async () => {
     assert.deepEqual(await client.searchHub("new", { limit: 5 }), [{ id: "acme/new-GGUF", downloads: 12, likes: 3 }]);
     const files = await client.repoFiles("acme/new-GGUF");

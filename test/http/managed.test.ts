@@ -112,7 +112,9 @@ test("--write-back: what calls change is in the file, and the file's saves count
   await until("it is written", async () => (await text()) === wanted);
   const { generation, source } = await gateway.converged();
   assert.deepEqual([generation, source.reason], [2, "Applied"]);
-  assert.deepEqual((await gateway.json("/api/desired")).body["differsFromFile"], []);
+  const differs = async (): Promise<unknown[]> =>
+    (await gateway.json("/api/desired")).body["differsFromFile"] as unknown[];
+  await until("the text is noted as applied", async () => (await differs()).length === 0);
 
   await folders.writeConfig(wanted.replace("512", "768"));
   await gateway.until("applied", (status) => status.generation === 3 && status.sync === "Synced");

@@ -56,9 +56,8 @@ export function createSpeechTurns(deps: SpeechTurnsDeps) {
 
   /** One that cannot be had does not stay in the document. */
   async function withVoice(voice: string, call: Call): Promise<Use<VoiceRun>> {
-    const { signal } = call;
     // The loaded voice speaks, also while another one that the document names is being pulled.
-    if (synthesis.runs(voice)) return speaking.exactly(voice, signal);
+    if (synthesis.runs(voice)) return speaking.exactly(voice, call.signal);
     const before = choiceIn(store.current(), "synthesis");
     const change = (from: string, to: string): Promise<unknown> =>
       store.edit(
@@ -68,7 +67,7 @@ export function createSpeechTurns(deps: SpeechTurnsDeps) {
       );
     await change(before, voice);
     try {
-      return await speaking.exactly(voice, signal);
+      return await speaking.exactly(voice, call.signal);
     } catch (error) {
       if (!kept.has(toGatewayError(error).code)) await change(voice, before);
       throw error;
@@ -80,6 +79,7 @@ export function createSpeechTurns(deps: SpeechTurnsDeps) {
     const isHere = async (): Promise<boolean> => (await cachedVoices()).includes(voice);
     if (synthesis.runs(voice) || (await isHere())) return;
     if (store.current().document.suspend) throw suspended(`pull ${voice}`);
+    if (voice !== choiceIn(store.current(), "synthesis")) await store.requireWritable(["speech", "synthesis", "voice"]);
     await speaking.requireEngine(signal);
     const over = await downloads.take(signal);
     try {
@@ -136,9 +136,6 @@ export function createSpeechTurns(deps: SpeechTurnsDeps) {
     /** The same with a voice, which becomes the document's; null: the document's voice. */
     synthesis: async (voice: string | null, call: Call): Promise<SpeechTurn<VoiceRun>> => {
       if (voice === null) return turn(synthesis, speaking, call, () => speaking.asDocumented(call.signal));
-      // Before anything is downloaded.
-      if (!synthesis.runs(voice) && voice !== choiceIn(store.current(), "synthesis"))
-        await store.requireWritable(["speech", "synthesis", "voice"]);
       await download(voice, call);
       return turn(synthesis, speaking, call, () => withVoice(voice, call));
     },

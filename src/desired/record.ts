@@ -1,0 +1,106 @@
+// The document as it was saved last, with the file that was applied to it: desired.json and last-applied.json.
+import { join } from "node:path";
+import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
+import { plainStateFiles, readJsonState, type StateFiles } from "../state/state-folder.ts";
+import { type Author, authorOf } from "./author.ts";
+import type { DesiredState, DocumentTree, Removal } from "./document/document.ts";
+import { readApplied, readSaved } from "./read-saved.ts";
+import {
+  type Applied,
+  afterEdit,
+  type Beside,
+  describe,
+  type FieldOwner,
+  isSameText,
+  type Saved,
+  startingFrom,
+} from "./saved.ts";
+
+/** What a listener hears of an edit beside the new document. */
+export interface EditNews {
+  readonly before: DocumentTree;
+  readonly author: Author;
+  /** ISO 8601. */
+  readonly at: string;
+  /** A file was applied by it. */
+  readonly isApplied: boolean;
+  /** The model whose files are to be deleted. */
+  readonly removal: string | null;
+}
+
+export interface RecordOptions {
+  readonly stateDir: string;
+  readonly now: () => number;
+  readonly warn: (message: string, fields: object) => void;
+  readonly presetAllow?: PresetAllow;
+  readonly files?: StateFiles;
+  /** Of a document that has no file; by default 0. */
+  readonly firstGeneration?: number | null;
+}
+
+export async function openRecord(options: RecordOptions) {
+  const { stateDir, warn, files = plainStateFiles, now } = options;
+  let { saved, applied } = await readState(options);
+  let state = describe(saved, applied);
+  const listeners: ((state: DesiredState, news: EditNews) => void)[] = [];
+  const ownerOf = (by: Author | string): FieldOwner => ({ by: authorOf(by).by, at: new Date(now()).toISOString() });
+
+  function show(next: Saved): void {
+    saved = next;
+    state = describe(next, applied);
+  }
+
+  return {
+    state: () => state,
+    now: () => ({ saved, applied }),
+    /** Of what is set now. */
+    ownerOf,
+    /** `file`: the file that is applied by it, on disk right after the document and seen together with it. */
+    commit: async (tree: DocumentTree, by: Author | string, beside: Beside = {}): Promise<DesiredState> => {
+      const owner = ownerOf(by);
+      const before = saved.tree;
+      const next = afterEdit({ saved, applied }, tree, owner, beside);
+      if (next) {
+        const models = next.spared.filter((id) => !saved.spared.includes(id));
+        if (tree["prune"] === true && models.length > 0)
+          warn("list of models emptied: prune keeps what it named", { models });
+        await files.write(join(stateDir, desiredName), textOf(next));
+      }
+      // After the document: a crash in between merges the same edit again, which changes nothing.
+      const { file, removal } = beside;
+      if (file && !(applied && isSameText(applied, file))) {
+        await files.write(join(stateDir, appliedName), textOf(file));
+        applied = file;
+      }
+      show(next ?? saved);
+      const author = authorOf(by);
+      const news = { before, author, at: owner.at, isApplied: file !== undefined, removal: removal?.id ?? null };
+      if (next) for (const listener of listeners) listener(state, news);
+      return state;
+    },
+    /** Removal marks do not make a new generation. */
+    saveRemovals: async (removals: readonly Removal[]): Promise<void> => {
+      const next = { ...saved, removals };
+      await files.write(join(stateDir, desiredName), textOf(next));
+      show(next);
+    },
+    onChange: (listener: (state: DesiredState, news: EditNews) => void) => void listeners.push(listener),
+  };
+}
+
+const desiredName = "desired.json";
+const appliedName = "last-applied.json";
+
+async function readState(options: RecordOptions) {
+  const { stateDir, warn, files = plainStateFiles, presetAllow = noneAllowed, firstGeneration } = options;
+  const leftOut = (key: string): void => warn("preset key no longer allowed, left out", { key });
+  const readFile = (value: unknown): Applied | null => readApplied(value, presetAllow);
+  const applied = await readJsonState(join(stateDir, appliedName), readFile, { files, warn });
+  const read = (value: unknown): Saved | null => readSaved(value, presetAllow, leftOut);
+  const saved = await readJsonState(join(stateDir, desiredName), read, { files, warn });
+  return { applied, saved: saved ?? startingFrom(applied, firstGeneration ?? 0) };
+}
+
+function textOf(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
