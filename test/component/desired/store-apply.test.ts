@@ -79,7 +79,7 @@ describe("a text that a call applies", () => {
     const typo = await refusal(apply(store, `version: 1\nmodels:\n  - id: ${b}\n    ctxsize: 5\n`));
     assert.deepEqual(
       [typo.code, typo.message],
-      ["invalid_document", "line 4, column 5: models[0].ctxsize: unknown key"],
+      ["invalid_document", "line 4, column 5: models[0].ctxsize: unknown key (did you mean ctxSize?)"],
     );
     assert.equal((await refusal(apply(store, naming("b"), "x", `"g0-000000000000"`))).code, "precondition_failed");
     const named = `version: 1\nmodels: [{ id: ${b}, chatTemplate: ./b.jinja }]\n`;
