@@ -25,6 +25,8 @@ interface State {
 
 /** Errors: `invalid_document` with every problem, `file_only`, `invalid_request`. */
 export function documentOf(change: DocumentChange, { saved, applied }: State, presetAllow: PresetAllow): DocumentTree {
+  if (change.kind === "reset" && !applied)
+    throw new GatewayError("invalid_request", "no file was applied yet, so there is nothing to reset to");
   const file = applied?.tree ?? emptyTree;
   const tree = validated(inputOf(change, saved.tree, file), presetAllow);
   if (change.kind !== "restore") requireFromFile(tree, [saved.tree, file]);

@@ -41,18 +41,23 @@ async function writeAs(target: string, temporary: string, text: string): Promise
 function exchange(target: string, temporary: string, seen: Buffer): boolean {
   const aside = asideName(target);
   renameSync(target, aside);
-  if (!readFileSync(aside).equals(seen)) {
-    putBack(aside, target);
-    return false;
+  try {
+    if (!readFileSync(aside).equals(seen)) {
+      putBack(aside, target);
+      return false;
+    }
+    const isOurs = linked(temporary, target);
+    // An editor that had the old file open may have written into it since.
+    if (isOurs && !readFileSync(aside).equals(seen)) {
+      renameSync(aside, target);
+      return false;
+    }
+    rmSync(aside);
+    return isOurs;
+  } catch (error) {
+    if (existsSync(aside)) putBack(aside, target);
+    throw error;
   }
-  const isOurs = linked(temporary, target);
-  // An editor that had the old file open may have written into it since.
-  if (isOurs && !readFileSync(aside).equals(seen)) {
-    renameSync(aside, target);
-    return false;
-  }
-  rmSync(aside);
-  return isOurs;
 }
 
 /** False where a save came first. */
@@ -68,10 +73,10 @@ function linked(from: string, to: string): boolean {
   }
 }
 
+/** Where it was saved again in between, what was set aside is older. */
 function putBack(aside: string, target: string): void {
-  if (linked(aside, target)) rmSync(aside, { force: true });
-  // Saved again in between: what was set aside is older.
-  else rmSync(aside);
+  linked(aside, target);
+  rmSync(aside, { force: true });
 }
 
 /** After a crash between two steps of {@link replaceFile}: the file has its name again. */

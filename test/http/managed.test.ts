@@ -9,6 +9,7 @@ import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { codeOf, contextLengths, messageOf } from "../support/own-calls.ts";
 import { chatWith, patchWith, postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
+import { highVoice, lowVoice, rates, startSpeechGateway } from "../support/speech.ts";
 
 test("--writes file: calls change nothing, and are told the field and its line", async (t) => {
   const hub = await startLoopbackHub(t);
@@ -97,6 +98,19 @@ test("--writes file: calls change nothing, and are told the field and its line",
     assert.equal(told.code, 1);
     assert.match(told.stderr, /only the file changes the document/);
   });
+});
+
+test("--writes file: another voice than the document's is refused before it is downloaded", async (t) => {
+  const gateway = await startSpeechGateway(t, { flags: ["--writes", "file"] });
+  await gateway.converged();
+  assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
+  const before = gateway.hub.requests.length;
+  const other = await gateway.json("/v1/audio/speech", postWith({ input: "hi", voice: highVoice }));
+  assert.deepEqual([other.status, codeOf(other)], [409, "file_managed"]);
+  assert.ok(messageOf(other).includes(`speech.synthesis.voice is set in ${gateway.configPath}:2`), messageOf(other));
+  const fetched = gateway.hub.requests.slice(before).filter(({ path }) => path.includes("high"));
+  assert.deepEqual(fetched, []);
+  assert.equal((await gateway.json("/api/desired")).body["generation"], 1);
 });
 
 test("--write-back: what calls change is in the file, and the file's saves count as before", async (t) => {

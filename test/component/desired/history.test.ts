@@ -160,6 +160,15 @@ describe("the history on the disk", () => {
   });
 });
 
+describe("a reset", () => {
+  it("is refused where no file was ever applied: all of the document would go", async (t) => {
+    const { store } = await open(await fresh(t));
+    await store.change(patch({ [a]: {} }), "api");
+    const error = await refusal(store.change({ kind: "reset", fields: null }, "api"));
+    assert.deepEqual([error.code, store.current().generation], ["invalid_request", 1]);
+  });
+});
+
 describe("back to an earlier document", () => {
   it("brings back what only the file may set, as the file had set it", async (t) => {
     const opened = await open(await fresh(t));

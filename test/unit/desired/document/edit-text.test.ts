@@ -113,6 +113,54 @@ describe("an edit of the text", () => {
     assert.deepEqual(comments(after), comments(first));
   });
 
+  it("loses no comment, wherever it stands, while nothing is taken out", () => {
+    const parts = [
+      "version: 1",
+      "context:",
+      "  default: 8192",
+      "models:",
+      `  - ${a}`,
+      `  - { id: "${b}", ctxSize: 512, aliases: [one, two] }`,
+      "  - id: acme/c:Q8_0",
+      "    ctxSize: 4096",
+      "    preset:",
+      "      temp: 0.5",
+      "rpc: { mode: single }",
+    ];
+    const place = fc.record({ own: fc.boolean(), above: fc.boolean(), blank: fc.boolean() });
+    const values = fc.record({ size: fc.integer({ min: 1, max: 99 }), which: fc.integer({ min: 1, max: 63 }) });
+    fc.assert(
+      fc.property(
+        fc.array(place, { minLength: parts.length, maxLength: parts.length }),
+        values,
+        (places, { size, which }) => {
+          const lines = parts.flatMap((line, index) => {
+            const { own, above, blank } = places[index] as { own: boolean; above: boolean; blank: boolean };
+            const indent = /^ */.exec(line)?.[0] ?? "";
+            return [
+              ...(blank ? [""] : []),
+              ...(above ? [`${indent}# above ${index}`] : []),
+              own ? `${line}   # own ${index}` : line,
+            ];
+          });
+          const text = `${lines.join("\n")}\n# the end\n`;
+          const after = edited(text, (tree) => {
+            const models = modelsIn(tree);
+            if (which & 1) tree["context"] = { default: size };
+            if (which & 2) models[a] = { ctxSize: size };
+            if (which & 4) models[b] = { ctxSize: size, aliases: ["one", "two", "three"] };
+            if (which & 8) models["acme/c:Q8_0"] = { ctxSize: size, preset: { temp: 0.5, seed: size }, keep: true };
+            if (which & 16) models["acme/d:Q8_0"] = { ctxSize: size };
+            if (which & 32) tree["rpc"] = { mode: "single", workers: ["h:1"] };
+          });
+          const comments = (of: string): string[] => (of.match(/#.*/g) ?? []).toSorted();
+          assert.deepEqual(comments(after), comments(text), `${text}\n--\n${after}`);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
   it("takes every way in which a document may be written", () => {
     for (const text of [
       `version: 1\nmodels: [${a}, {id: ${b}}]\n`,
