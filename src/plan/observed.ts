@@ -266,11 +266,17 @@ export function filesOf({ files, projector }: CachedModel): readonly string[] {
 
 /** The cached model that a desired id means: its own id, or another name of it, or the end of one, ignoring case. */
 export function findCached(models: readonly CachedModel[], id: string): CachedModel | undefined {
-  return indexOf(models).get(id.toLowerCase()) ?? plainestEndingIn(models, id);
+  const found = indexOf(models).get(id.toLowerCase());
+  if (found) return found;
+  const known = endings.get(models) ?? new Map<string, CachedModel | undefined>();
+  if (!known.has(id)) endings.set(models, known.set(id, plainestEndingIn(models, id)));
+  return known.get(id);
 }
 
 /** Indexed: a snapshot is searched for each model of a document, several times. */
 const indexes = new WeakMap<readonly CachedModel[], ReadonlyMap<string, CachedModel>>();
+/** A plan asks several times for each model that is not here. */
+const endings = new WeakMap<readonly CachedModel[], Map<string, CachedModel | undefined>>();
 
 function indexOf(models: readonly CachedModel[]): ReadonlyMap<string, CachedModel> {
   const known = indexes.get(models);

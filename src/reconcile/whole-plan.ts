@@ -35,7 +35,7 @@ export async function wholePlan({ askHub, signal, ...input }: Question): Promise
   for (let began = performance.now(); ; ) {
     const { done, value } = run.next();
     if (done) return { now, steps, end: value, answers };
-    steps.push(value);
+    if (value) steps.push(value);
     if (performance.now() - began < sliceMs) continue;
     await setImmediate();
     signal?.throwIfAborted();

@@ -53,7 +53,8 @@ const mostWaits = 1_000;
 /** Rounds of transfers: of more transfers than these several share the reload that follows. */
 const mostRounds = 16;
 
-export function* planSteps(input: WholeInput): Generator<PlannedStep, PlanEnd> {
+/** `null`: a pause, in which others may run. */
+export function* planSteps(input: WholeInput): Generator<PlannedStep | null, PlanEnd> {
   const { now: first } = input;
   const run = createRun(input);
   const begun = new Map(input.running.map(({ action }) => [action.key, action]));
@@ -73,6 +74,7 @@ export function* planSteps(input: WholeInput): Generator<PlannedStep, PlanEnd> {
   let last = "";
   for (let count = 0; count < mostSteps; ) {
     const { plan: found, actions, awaits } = run.next();
+    yield null;
     const transfers = actions.filter(({ kind }) => laneOf(kind) === "transfer");
     perRound ||= Math.ceil(transfers.length / mostRounds);
     // Of what runs side by side first what takes the least time: a reload takes milliseconds, a pull minutes.
