@@ -216,11 +216,8 @@ export type DocumentFile =
     }
   | { readonly state: "unfit"; readonly why: string };
 
-/** A local file that a model is imported from, with its shards. */
-export interface ObservedSource {
-  /** Absolute. */
-  readonly path: string;
-  /** As that of a {@link SourceFile}; null: missing. */
+/** A local file that a model is imported from, with its shards; `stamp` null: missing. */
+export interface ObservedSource extends Pick<SourceFile, "path"> {
   readonly stamp: string | null;
   readonly bytes?: number;
 }
@@ -266,19 +263,30 @@ export function filesOf({ files, projector }: CachedModel): readonly string[] {
 
 /** The cached model that a desired id means: its own id, or another name of it, or the end of one, ignoring case. */
 export function findCached(models: readonly CachedModel[], id: string): CachedModel | undefined {
-  return indexOf(models).get(id.toLowerCase()) ?? plainestEndingIn(models, id);
+  const folded = id.toLowerCase();
+  const { byName, byRepo } = indexOf(models);
+  return byName.get(folded) ?? plainestEndingIn(byRepo.get(folded.slice(0, folded.indexOf(":"))) ?? [], id);
 }
 
 /** Indexed: a snapshot is searched for each model of a document, several times. */
-const indexes = new WeakMap<readonly CachedModel[], ReadonlyMap<string, CachedModel>>();
+const indexes = new WeakMap<readonly CachedModel[], ModelIndex>();
 
-function indexOf(models: readonly CachedModel[]): ReadonlyMap<string, CachedModel> {
+interface ModelIndex {
+  readonly byName: ReadonlyMap<string, CachedModel>;
+  readonly byRepo: ReadonlyMap<string, readonly CachedModel[]>;
+}
+
+function indexOf(models: readonly CachedModel[]): ModelIndex {
   const known = indexes.get(models);
   if (known) return known;
   // An id counts before an alias, and of several models the first: what counts is entered last.
   const reversed = models.toReversed();
   const aliases = reversed.flatMap((model) => model.aliases.map((alias) => [alias.toLowerCase(), model] as const));
-  const index = new Map([...aliases, ...reversed.map((model) => [model.id.toLowerCase(), model] as const)]);
+  const byName = new Map([...aliases, ...reversed.map((model) => [model.id.toLowerCase(), model] as const)]);
+  const byRepo = new Map<string, CachedModel[]>();
+  for (const model of models)
+    byRepo.set(model.repo.toLowerCase(), [...(byRepo.get(model.repo.toLowerCase()) ?? []), model]);
+  const index = { byName, byRepo };
   indexes.set(models, index);
   return index;
 }

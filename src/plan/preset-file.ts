@@ -106,11 +106,6 @@ function findSection(file: PresetFile, name: string): PresetSection | undefined 
 
 const indexes = new WeakMap<PresetFile, ReadonlyMap<string | null, PresetSection>>();
 
-/** Whether the router takes two names for one model: owner and name with case, the tag by its own rule. */
-export function sameSection(a: string, b: string): boolean {
-  return registeredId(a) === registeredId(b);
-}
-
 /** A plan asks for them model by model: reading the lines again took a third of its time. */
 const readSections = new WeakMap<PresetSection, ReadonlyMap<string, string>>();
 

@@ -1,5 +1,5 @@
 // The text that router.preset.ini should have: our sections and keys in place, everything else unchanged. Pure.
-import { parseModelId } from "../core/ids.ts";
+import { parseModelId, registeredId } from "../core/ids.ts";
 import {
   isMarker,
   isReadable,
@@ -8,7 +8,6 @@ import {
   type PresetFile,
   type PresetSection,
   readEntry,
-  sameSection,
 } from "./preset-file.ts";
 
 /** A section of ours: the keys that it must have. */
@@ -37,26 +36,23 @@ export function renderPreset(
   /** Sections of models that could not be observed: what they should have is unknown. */
   isUnknown: (name: string) => boolean = () => false,
 ): string {
-  const effective = current.sections.filter(
-    (section, index) =>
-      section.name === null ||
-      !current.sections
-        .slice(index + 1)
-        .some((later) => later.name !== null && sameSection(later.name, section.name ?? "")),
-  );
+  // Of several sections with one name the last is in force; of several wanted ones the first.
+  const effective = new Map(current.sections.map((section) => [idOf(section.name), section]));
+  const ours = new Map(wanted.toReversed().map((entry) => [idOf(entry.name), entry]));
   const drafts = current.sections.map((section, index): Draft | null => {
     if (section.name === null) return index === 0 ? preamble(section) : commentOut(section, null);
-    if (!effective.includes(section)) return commentOut(section, "replaced by the later section of the same name");
-    const ours = isUnknown(section.name)
-      ? asItStands(section, knownKeys)
-      : wanted.find((entry) => sameSection(entry.name, section.name ?? ""));
-    return mergeSection(section, ours, knownKeys);
+    const id = idOf(section.name);
+    if (effective.get(id) !== section) return commentOut(section, "replaced by the later section of the same name");
+    return mergeSection(section, isUnknown(section.name) ? asItStands(section, knownKeys) : ours.get(id), knownKeys);
   });
-  const missing = wanted.filter(
-    (entry) => !effective.some((section) => section.name !== null && sameSection(section.name, entry.name)),
-  );
+  const missing = wanted.filter((entry) => !effective.has(idOf(entry.name)));
   const added = missing.map((entry): Draft => ({ name: entry.name, lines: ourLines(entry.values) }));
   return format([...drafts.filter((draft) => draft !== null), ...added]);
+}
+
+/** The same for names that the router takes for one model. */
+function idOf(name: string | null): string | null {
+  return name === null ? null : registeredId(name);
 }
 
 /** What a section has of ours already. */

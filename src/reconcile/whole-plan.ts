@@ -32,13 +32,18 @@ export async function wholePlan({ askHub, signal, ...input }: Question): Promise
   const answers = askHub && (await askHub(pulls, signal));
   const run = planSteps({ ...input, now, answers: answers ?? new Map() });
   const steps: PlannedStep[] = [];
-  for (let began = performance.now(); ; ) {
+  // First and last a pause too: before it a pass ends in this turn of the event loop, after it the response is written.
+  for (let began = Number.NEGATIVE_INFINITY; ; ) {
+    if (performance.now() - began >= sliceMs) {
+      await setImmediate();
+      signal?.throwIfAborted();
+      began = performance.now();
+    }
     const { done, value } = run.next();
-    if (done) return { now, steps, end: value, answers };
-    steps.push(value);
-    if (performance.now() - began < sliceMs) continue;
-    await setImmediate();
-    signal?.throwIfAborted();
-    began = performance.now();
+    if (done) {
+      await setImmediate();
+      return { now, steps, end: value, answers };
+    }
+    if (value) steps.push(value);
   }
 }

@@ -1,7 +1,8 @@
 // What an action changes, field by field: from the world before it to the world after it. Pure.
+import { registeredId } from "../../core/ids.ts";
 import type { Action } from "../actions.ts";
 import { findCached, type Observed } from "../observed.ts";
-import { emptyPreset, ownValues, type PresetFile, parsePreset, sameSection } from "../preset-file.ts";
+import { emptyPreset, ownValues, type PresetFile, parsePreset } from "../preset-file.ts";
 import { isKnownCommit } from "./cache-after.ts";
 import type { World } from "./outcome.ts";
 
@@ -73,11 +74,11 @@ function presetOf({ preset }: Observed): PresetFile {
 
 /** By the models' own ids. */
 function presetChanges(before: PresetFile, after: PresetFile, { cache }: Observed): FieldChange[] {
-  const names = [...before.sections, ...after.sections].flatMap(({ name }) => name ?? []);
+  const names = [...after.sections, ...before.sections].flatMap(({ name }) => name ?? []);
   const models = cache.state === "known" ? cache.value.models : [];
-  const apart = names.filter((name, at) => names.findIndex((other) => sameSection(other, name)) === at);
-  return apart.flatMap((name) => {
-    const subject = name === "*" ? "[*]" : (models.find((model) => sameSection(model.upstreamId, name))?.id ?? name);
+  const ids = new Map(models.map((model) => [registeredId(model.upstreamId), model.id]));
+  return [...new Map(names.map((name) => [registeredId(name), name]))].flatMap(([registered, name]) => {
+    const subject = name === "*" ? "[*]" : (ids.get(registered) ?? name);
     return changed(subject, Object.fromEntries(ownValues(before, name)), Object.fromEntries(ownValues(after, name)));
   });
 }

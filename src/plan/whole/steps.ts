@@ -46,14 +46,13 @@ export interface PlanEnd {
   readonly isComplete: boolean;
 }
 
-/** More than any document of the largest size needs. */
-const mostSteps = 2_000;
-/** Times that must come before the next step: each held action has one. */
-const mostWaits = 1_000;
-/** Rounds of transfers: of more transfers than these several share the reload that follows. */
+/** Steps and plans: more than any document of the largest size needs. */
+const mostSteps = 5_000;
+/** Of more transfers than these, or more times to wait for, several are one round and share the reload that follows. */
 const mostRounds = 16;
 
-export function* planSteps(input: WholeInput): Generator<PlannedStep, PlanEnd> {
+/** `null`: a pause, in which others may run. */
+export function* planSteps(input: WholeInput): Generator<PlannedStep | null, PlanEnd> {
   const { now: first } = input;
   const run = createRun(input);
   const begun = new Map(input.running.map(({ action }) => [action.key, action]));
@@ -69,15 +68,17 @@ export function* planSteps(input: WholeInput): Generator<PlannedStep, PlanEnd> {
     if (begun.delete(action.key)) return "running";
     return soon.delete(backoffKey(action)) ? "now" : "later";
   };
-  let perRound = 0;
+  const perRound = Math.max(1, Math.ceil(planned.filter(isTransfer).length / mostRounds));
   let last = "";
   for (let count = 0; count < mostSteps; ) {
-    const { plan: found, actions, awaits } = run.next();
-    const transfers = actions.filter(({ kind }) => laneOf(kind) === "transfer");
-    perRound ||= Math.ceil(transfers.length / mostRounds);
+    const next = run.next();
+    yield null;
+    count++;
+    if (next === null) continue;
+    const { plan: found, actions, awaits } = next;
     // Of what runs side by side first what takes the least time: a reload takes milliseconds, a pull minutes.
-    const [quick] = actions.filter(({ kind }) => laneOf(kind) !== "transfer");
-    const round = quick ? [quick] : transfers.slice(0, Math.max(1, perRound));
+    const quick = actions.find((action) => !isTransfer(action));
+    const round = quick ? [quick] : actions.slice(0, perRound);
     if (round.length === 0) return run.end(found, true);
     for (const action of round) {
       const { kind, key, reason, message } = action;
@@ -90,7 +91,11 @@ export function* planSteps(input: WholeInput): Generator<PlannedStep, PlanEnd> {
       if (step) yield step;
     }
   }
-  return run.end(run.next().plan, false);
+  return run.end(first, false);
+}
+
+function isTransfer({ kind }: Action): boolean {
+  return laneOf(kind) === "transfer";
 }
 
 /** The world as far as the steps have brought it. */
@@ -118,16 +123,18 @@ function createRun({ desired, observed, context, answers, inFlight: counts }: Wh
   }
 
   return {
-    /** What can be done next, at the time from which it can. */
-    next: (): { readonly plan: Plan; readonly actions: readonly Action[]; readonly awaits: string | null } => {
-      let found = planNow();
-      for (let waits = 0; waits < mostWaits && found.actions.length === 0; waits++) {
-        const due = dueTimes(found, world.observed, context.silenceLimitMs).filter((at) => at > now);
-        if (due.length === 0) break;
-        now = Math.min(...due);
-        found = planNow();
-      }
+    /** What can be done next; null: the time has passed to when more can be. */
+    next: (): { readonly plan: Plan; readonly actions: readonly Action[]; readonly awaits: string | null } | null => {
+      const found = planNow();
       if (found.actions.length > 0) return { plan: found, actions: found.actions, awaits: null };
+      const due = dueTimes(found, world.observed, context.silenceLimitMs)
+        .filter((at) => at > now)
+        .toSorted((a, b) => a - b);
+      const next = due[Math.ceil(due.length / mostRounds) - 1];
+      if (next !== undefined) {
+        now = next;
+        return null;
+      }
       const waiting = found.held.find(({ why }) => why === "waiting");
       return { plan: found, actions: waiting ? [waiting.action] : [], awaits: waiting?.because ?? null };
     },

@@ -110,7 +110,7 @@ function leadsOn(desired: Desired, observed: WorldInput, found: Plan, context: P
   const taken: Action[] = [];
   for (let next = run.next(); ; next = run.next()) {
     if (!next.done) {
-      taken.push(next.value.action);
+      if (next.value) taken.push(next.value.action);
       continue;
     }
     const { isComplete, failures, plan: left } = next.value;

@@ -46,7 +46,7 @@ export function wholeOf(simulated: SimulatedWorld): { readonly steps: readonly P
   const steps: PlannedStep[] = [];
   for (let next = generator.next(); ; next = generator.next()) {
     if (next.done) return { steps, end: next.value };
-    steps.push(next.value);
+    if (next.value) steps.push(next.value);
   }
 }
 

@@ -24,7 +24,7 @@ function stepsOf(
   const steps: PlannedStep[] = [];
   for (let next = run.next(); ; next = run.next()) {
     if (next.done) return { steps, end: next.value };
-    steps.push(next.value);
+    if (next.value) steps.push(next.value);
   }
 }
 
