@@ -102,7 +102,7 @@ function generation({
   }
 
   function generationOf({ model, body, stream, ...wishes }: CompatRequest, scope: KeyScope | null): Wanted {
-    const translator = passThrough(kind ?? dialect ?? "done");
+    const translator = passThrough(kind ?? dialect ?? "done", !isCount);
     return {
       model,
       body,
@@ -110,7 +110,6 @@ function generation({
       path,
       route,
       translator: kind === "responses" ? completeResponses(translator, model.id) : translator,
-      ...(isCount && { isCount }),
       ...withinScope(scope, wishes),
     };
   }

@@ -33,10 +33,10 @@ const streamHeaders = {
 
 /**
  * A stream passes line by line, so that what follows a cut stands on a line of its own; any other answer is kept until it
- * is whole.
+ * is whole. `computes`: the tokens that it counts were computed.
  */
-export function passThrough(kind: StreamKind): Translator {
-  return new PassThrough(kind);
+export function passThrough(kind: StreamKind, computes = true): Translator {
+  return new PassThrough(kind, computes);
 }
 
 const waiting = { headers: streamHeaders, tick: ": waiting\n\n" };
@@ -49,14 +49,19 @@ class PassThrough implements Translator {
   /** Of an answer that is no stream, though one was asked for. */
   readonly #kept: Buffer[] = [];
   /** Blocks of whole lines: the last event, and what came with it. A search in each block cost a tenth of a fast stream. */
-  readonly #last: Buffer[] = [];
-  /** The block before them: the end mark may come alone, after the event that has the counts. */
-  #before: Buffer | undefined;
+  #last: Buffer[] = [];
+  /** The event before it: the end mark may come alone, after the event that has the counts. */
+  #before: Buffer[] = [];
   /** Anthropic's first event has the count of the prompt. */
-  #first: Buffer | undefined;
+  #takesHead: boolean;
+  #head = "";
+  /** Of the whole answer. */
   #end = "";
+  readonly #computes: boolean;
 
-  constructor(kind: StreamKind) {
+  constructor(kind: StreamKind, computes: boolean) {
+    this.#takesHead = kind === "messages";
+    this.#computes = computes;
     this.family = ends[kind].dialect;
     this.#lastEvent = ends[kind].lastEvent;
   }
@@ -71,7 +76,7 @@ class PassThrough implements Translator {
       this.#kept.push(block);
       return null;
     }
-    this.#first ??= block;
+    if (this.#takesHead) this.#takeHead(block);
     this.#note(block);
     return block;
   }
@@ -92,15 +97,23 @@ class PassThrough implements Translator {
   }
 
   count(counter: TokenCounter): void {
-    const first = this.#first?.toString("latin1", 0, countsWithin) ?? "";
-    countTokens(first + (this.#before ? endOf(this.#before) : "") + this.#end, counter);
+    if (!this.#computes) return;
+    const end = this.#end.slice(-countsWithin);
+    if (this.#head === "" && countTokens(end, counter)) return;
+    countTokens(this.#head + endOf(Buffer.concat(this.#before)) + end, counter);
+  }
+
+  #takeHead(block: Buffer): void {
+    this.#takesHead = false;
+    this.#head = block.toString("latin1", 0, countsWithin);
   }
 
   #note(block: Buffer): void {
-    const before = this.#last.at(-1);
-    if (!isBlank(block) && endsEvent(before)) {
-      this.#before = before;
+    if (!isBlank(block) && endsEvent(this.#last.at(-1))) {
+      const before = this.#last;
+      this.#last = this.#before;
       this.#last.length = 0;
+      this.#before = before;
     }
     this.#last.push(block);
   }

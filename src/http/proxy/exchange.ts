@@ -234,7 +234,7 @@ class Answering implements AnswerSink, ReplyListener {
   #finish(last: Uint8Array | string | GatewayError | null): void {
     if (last instanceof GatewayError) return this.#failWith(last);
     this.#outcome = 200;
-    if (!this.#generation.isCount) this.#generation.translator.count?.(this.#meter.model);
+    this.#generation.translator.count?.(this.#meter.model);
     if (!this.#raw.headersSent()) return this.#raw.answer(200, last ?? "", this.#headers);
     if (last !== null) this.#raw.write(last);
     this.#raw.end();

@@ -46,8 +46,6 @@ export interface Generation {
   readonly contextSize?: number | undefined;
   /** How long the model stays loaded after it. */
   readonly keepAlive?: KeepAlive;
-  /** Its answer counts tokens that are not computed. */
-  readonly isCount?: true;
 }
 
 export interface ExchangeDeps {

@@ -6,12 +6,13 @@ import { countTokens } from "../../../src/core/token-counts.ts";
 const timings = '"timings":{"cache_n":29,"prompt_n":1,"prompt_ms":0.3,"predicted_n":4,"predicted_ms":0.2}';
 
 function counted(text: string): readonly [prompt: number, completion: number] {
-  let found: readonly [number, number] = [-1, -1];
-  countTokens(text, {
+  let found: readonly [number, number] = [0, 0];
+  const isCounted = countTokens(text, {
     addTokens: (prompt, completion) => {
       found = [prompt, completion];
     },
   });
+  assert.equal(isCounted, found[0] > 0);
   return found;
 }
 

@@ -51,6 +51,43 @@ for (const [kind, stream] of whole) {
   });
 }
 
+const timings = '"timings":{"cache_n":2,"prompt_n":1,"predicted_n":4}';
+
+const counted: readonly (readonly [what: string, kind: StreamKind, stream: string])[] = [
+  ["the engine's timings", "done", `data: {"a":1}\n\ndata: {"b":2,${timings}}\n\ndata: [DONE]\n\n`],
+  [
+    "the usage that was asked for",
+    "done",
+    'data: {"a":1}\n\ndata: {"usage":{"completion_tokens":4,"prompt_tokens":3}}\n\ndata: [DONE]\n\n',
+  ],
+  ["a response", "responses", `event: x\ndata: {}\n\nevent: response.completed\ndata: {${timings}}\n\n`],
+  [
+    "a message, the prompt's in its first event",
+    "messages",
+    'event: message_start\ndata: {"usage":{"cache_read_input_tokens":2,"input_tokens":1,"output_tokens":0}}\n\n' +
+      'event: x\ndata: {}\n\nevent: message_delta\ndata: {"usage":{"output_tokens":4}}\n\nevent: message_stop\ndata: {}\n\n',
+  ],
+  ["a completion of llama.cpp's", "llama", `data: {"stop":false}\n\ndata: {"stop":true,${timings}}\n\n`],
+];
+
+for (const [what, kind, stream] of counted)
+  test(`tokens are counted wherever a stream is cut: ${what}`, () => {
+    const tokens = (chunks: readonly Uint8Array[], computes?: boolean): readonly number[] => {
+      const translator = passThrough(kind, computes);
+      translator.begin("text/event-stream");
+      const { rest } = inBlocks(chunks, (block) => translator.lines(block));
+      assert.ok(!(translator.end(rest) instanceof Error));
+      const found: number[] = [];
+      translator.count?.({ addTokens: (...counts) => void found.push(...counts) });
+      return found;
+    };
+    // Anthropic's first event is read in one piece: the engine sends it alone.
+    const [, , ...cuts] = splits(Buffer.from(stream));
+    for (const chunks of kind === "messages" ? cuts.slice(stream.indexOf("\n\n")) : splits(Buffer.from(stream)))
+      assert.deepEqual(tokens(chunks), [3, 4]);
+    assert.deepEqual(tokens([Buffer.from(stream)], false), [], "of an answer that computes nothing");
+  });
+
 const cut: readonly (readonly [kind: StreamKind, kept: string, lost: string])[] = [
   ["done", "", ""],
   ["done", 'data: {"a":1}\n\n', 'data: {"b'],
