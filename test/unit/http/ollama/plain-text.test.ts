@@ -87,6 +87,9 @@ test("odd texts, models and thoughts", () => {
         assert.deepEqual(records(blocks, name, asGenerate), whole);
         // The first event alone teaches the shape, the others come at once.
         assert.deepEqual(records([delta({ [kind]: "" }), blocks.join("")], name, asGenerate), whole);
+        // One that ends in an empty text, which makes no record.
+        const ended = [delta({ [kind]: "a" }), delta({ [kind]: "b" }) + delta({ [kind]: "" }), ending];
+        assert.equal(records(ended, name, asGenerate)?.length, 3);
       }
     }
   }
