@@ -12,6 +12,8 @@ export interface EventShape extends Frame {
 }
 
 const lineFeed = 0x0a;
+/** Characters: a text of millions is too much for the search below. */
+const longest = 65_536;
 
 /** The shape of the last event of a block of whole lines, whose data is the chunk; null if it has more than a text. */
 export function lastShape(block: Buffer, chunk: unknown): EventShape | null {
@@ -19,7 +21,7 @@ export function lastShape(block: Buffer, chunk: unknown): EventShape | null {
   if (kind === undefined) return null;
   // Not a slice of the block's text, which would be kept with it.
   const event = block.toString("latin1", block.lastIndexOf(lineFeed, -3) + 1);
-  if (!event.endsWith("\n\n")) return null;
+  if (!event.startsWith("data: {") || !event.endsWith("\n\n") || event.length > longest) return null;
   const [start, text] = new RegExp(`^data:.*?"${kind}":"((?:[^"\\\\]|\\\\.)*)(?=")`).exec(event) ?? [];
   if (start === undefined || text === undefined) return null;
   const [before, after] = [start.slice(0, start.length - text.length), event.slice(start.length)];

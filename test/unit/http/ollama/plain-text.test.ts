@@ -125,6 +125,16 @@ test("nothing follows a failure, and a cut stream is one", () => {
     assert.equal(records([plain, plain, plain.replace('"a"', `"${text}"`), ending]), null, text);
 });
 
+test("a huge text, and a space that JSON does not have", () => {
+  const huge = "x".repeat(32 << 20);
+  assert.equal(records([delta({ content: huge }), ending])?.[0]?.text.length, huge.length);
+  const spaced = delta({ content: "a" }).replace("data: ", "data: \u00a0");
+  assert.deepEqual(
+    records([spaced, spaced, ending])?.map(({ text }) => text),
+    ["a", "a", ""],
+  );
+});
+
 test("random texts come out as they went in, however the bytes are cut", () => {
   fc.assert(
     fc.property(
