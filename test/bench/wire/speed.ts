@@ -174,7 +174,7 @@ async function measure(row: Row, targets: readonly Target[]): Promise<readonly M
 const undo: (() => Promise<void>)[] = [];
 try {
   const withFull = chosen.some(({ ratio }) => ratio?.includes("full"));
-  await run(await startTargets({ after: (step) => void undo.push(step) }, withFull));
+  await run(await startTargets({ after: (step) => void undo.push(step) }, { withFull }));
 } finally {
   for (const step of undo) await step();
 }
