@@ -31,7 +31,7 @@ try {
   const { hub, stop } = await startHub(Number(megabytes) * 1024 * 1024, 0);
   undo.push(stop);
   const env = { HF_ENDPOINT: hub.endpoint, GATEWAY_RESYNC: "1" };
-  const targets = await startTargets({ after: (step) => void undo.unshift(step as () => Promise<void>) }, { env });
+  const targets = await startTargets({ after: (step) => void undo.unshift(step) }, { env });
   const gateway = targets.find(({ name }) => name === "gateway");
   if (!gateway) throw new Error("no gateway");
   const batch = (): Promise<Answers> => ask(gateway, { stream: false }, 500, 1);
