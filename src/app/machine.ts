@@ -54,7 +54,7 @@ export function createMachine(
     place: inventory.place(),
   }));
   const damage = createDamage(cacheDir, inventory.entries);
-  const scanner = createCacheScanner(cacheDir, presence, inventory.entries, damage.has);
+  const scanner = createCacheScanner(cacheDir, presence, inventory.entries, damage.hashed);
   const askHub = createHubQuestions({ hub, lists: speech.lists, now: steadyNow });
   /** What another document than the current one lets the observer look at. */
   const observeFor = async (desired: Desired): Promise<Pick<Observed, "sources" | "documentFiles" | "speech">> => ({

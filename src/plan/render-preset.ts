@@ -8,6 +8,7 @@ import {
   type PresetFile,
   type PresetSection,
   readEntry,
+  sectionsInForce,
 } from "./preset-file.ts";
 
 /** A section of ours: the keys that it must have. */
@@ -36,23 +37,18 @@ export function renderPreset(
   /** Sections of models that could not be observed: what they should have is unknown. */
   isUnknown: (name: string) => boolean = () => false,
 ): string {
-  // Of several sections with one name the last is in force; of several wanted ones the first.
-  const effective = new Map(current.sections.map((section) => [idOf(section.name), section]));
-  const ours = new Map(wanted.toReversed().map((entry) => [idOf(entry.name), entry]));
+  const inForce = sectionsInForce(current);
+  const byName = new Map(wanted.map((entry) => [registeredId(entry.name), entry]));
   const drafts = current.sections.map((section, index): Draft | null => {
     if (section.name === null) return index === 0 ? preamble(section) : commentOut(section, null);
-    const id = idOf(section.name);
-    if (effective.get(id) !== section) return commentOut(section, "replaced by the later section of the same name");
-    return mergeSection(section, isUnknown(section.name) ? asItStands(section, knownKeys) : ours.get(id), knownKeys);
+    const name = registeredId(section.name);
+    if (inForce.get(name) !== section) return commentOut(section, "replaced by the later section of the same name");
+    const ours = isUnknown(section.name) ? asItStands(section, knownKeys) : byName.get(name);
+    return mergeSection(section, ours, knownKeys);
   });
-  const missing = wanted.filter((entry) => !effective.has(idOf(entry.name)));
+  const missing = wanted.filter((entry) => !inForce.has(registeredId(entry.name)));
   const added = missing.map((entry): Draft => ({ name: entry.name, lines: ourLines(entry.values) }));
   return format([...drafts.filter((draft) => draft !== null), ...added]);
-}
-
-/** The same for names that the router takes for one model. */
-function idOf(name: string | null): string | null {
-  return name === null ? null : registeredId(name);
 }
 
 /** What a section has of ours already. */
