@@ -45,7 +45,7 @@ export function createMachine(
     place: inventory.place(),
   }));
   const damage = createDamage(cacheDir, inventory.entries);
-  const scanner = createCacheScanner(cacheDir, presence, inventory.entries, damage.has);
+  const scanner = createCacheScanner(cacheDir, presence, inventory.entries, damage.hashed);
   const observerOf = (workers: Workers | null): Observer =>
     createObserver({
       scanner,

@@ -22,8 +22,8 @@ interface Content {
 
 /** An editor's save comes in pieces, a ms or two apart: a text counts if it is unchanged after this time. */
 const settleMs = 15;
-/** The same of a text that is shorter than the one in force, as half of a save is: it may lack what is to stay. */
-const shorterSettleMs = 50;
+/** The same of a text that may be half of a save: it lacks what is to stay. */
+const halfSettleMs = 50;
 /** ms between an event and the first read: the write that follows a truncation is part of it. */
 const eventMs = 5;
 /** An applied text is read once more after this time. */
@@ -79,9 +79,9 @@ export function watchFileSource(options: FileSourceOptions) {
     for (let before = ""; "hash" in source && source.hash !== seenHash && source.hash !== before; ) {
       before = source.hash;
       // Rejects when the source is closed.
-      await delay(source.bytes.length < appliedBytes ? shorterSettleMs : settleMs, undefined, {
-        signal: closing.signal,
-      }).catch(() => undefined);
+      const ms =
+        source.bytes.length < appliedBytes || lacksModel(source.bytes, options.store) ? halfSettleMs : settleMs;
+      await delay(ms, undefined, { signal: closing.signal }).catch(() => undefined);
       source = await readSource(path);
     }
     return source;
@@ -127,6 +127,11 @@ export function watchFileSource(options: FileSourceOptions) {
       await work;
     },
   };
+}
+
+/** Of those in the file before: one that leaves it and comes back loses what the API had set for it. */
+function lacksModel(text: Buffer, { current, inFile }: DesiredStore): boolean {
+  return current().document.models.some(({ id }) => inFile(id) !== undefined && !text.includes(id));
 }
 
 /** What the file holds; without that, its state. */

@@ -65,23 +65,22 @@ function withoutRoom(action: Action, missing: string): Action {
 function planModels(desired: Desired, observed: Observed, findings: Map<string, string>): Candidate[] {
   if (observed.cache.state === "unknown") return [];
   const { models, unreadable } = observed.cache.value;
+  const loaded = loadedNow(observed);
   return desired.models
     .filter((model) => !isOfRepo(model.id, unreadable))
     .flatMap((model) => {
       const cached = findCached(models, model.id);
-      const fetch = fetchAction(model);
-      if (!cached || (cached.damage === null && !cached.complete)) return { action: fetch };
-      const disrupts = loadedNow(observed).filter((id) => id === cached.upstreamId);
-      if (cached.damage !== null) {
-        const message = `${fetch.message} again, as ${cached.damage}`;
-        return { action: { ...fetch, verify: true, reason: "ModelDamaged", message, disrupts } };
-      }
+      if (!cached || (cached.damage === null && !cached.complete)) return { action: fetchAction(model) };
+      const again = (reason: string, why: string, verify?: { readonly verify: true }): Candidate => {
+        const fetch = fetchAction(model);
+        const disrupts = loaded.filter((id) => id === cached.upstreamId);
+        return { action: { ...fetch, ...verify, reason, message: `${fetch.message}${why}`, disrupts } };
+      };
+      if (cached.damage !== null) return again("ModelDamaged", ` again, as ${cached.damage}`, { verify: true });
       const source = sourceState(model, observed);
-      if (source === "changed") return { action: { ...fetch, reason: "SourceChanged", disrupts } };
+      if (source === "changed") return again("SourceChanged", "");
       if (source === "missing") note(findings, cached.id, `its source ${model.source} does not exist`);
-      if (!isOfAnotherRevision(model, cached, observed)) return [];
-      const message = `${fetch.message} at ${model.revision}`;
-      return { action: { ...fetch, reason: "RevisionChanged", message, disrupts } };
+      return isOfAnotherRevision(model, cached, observed) ? again("RevisionChanged", ` at ${model.revision}`) : [];
     });
 }
 
@@ -119,7 +118,9 @@ function planEngine(
   // Without the cache the sections of its models would look stale, without the file its owner's lines would be lost.
   if (cache.state === "unknown" || preset.state === "unknown") return [];
   const leaving = new Set(going.map(({ cached }) => cached));
-  const kept = cache.value.models.filter((model) => !leaving.has(model));
+  const { models } = cache.value;
+  // The snapshot's own list has its index already.
+  const kept = leaving.size === 0 ? models : models.filter((model) => !leaving.has(model));
   const inForce = presetEndpoints(router.loadedPreset ?? "");
   const { endpoints, unprobed } = wantedWorkers(desired, observed.workers, inForce);
   const wanted = wantedSections(desired, kept, endpoints, router.knownOptions, findings, observed.documentFiles);

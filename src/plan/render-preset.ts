@@ -1,5 +1,5 @@
 // The text that router.preset.ini should have: our sections and keys in place, everything else unchanged. Pure.
-import { parseModelId } from "../core/ids.ts";
+import { parseModelId, registeredId } from "../core/ids.ts";
 import {
   isMarker,
   isReadable,
@@ -8,7 +8,7 @@ import {
   type PresetFile,
   type PresetSection,
   readEntry,
-  sameSection,
+  sectionsInForce,
 } from "./preset-file.ts";
 
 /** A section of ours: the keys that it must have. */
@@ -37,24 +37,16 @@ export function renderPreset(
   /** Sections of models that could not be observed: what they should have is unknown. */
   isUnknown: (name: string) => boolean = () => false,
 ): string {
-  const effective = current.sections.filter(
-    (section, index) =>
-      section.name === null ||
-      !current.sections
-        .slice(index + 1)
-        .some((later) => later.name !== null && sameSection(later.name, section.name ?? "")),
-  );
+  const inForce = sectionsInForce(current);
+  const byName = new Map(wanted.map((entry) => [registeredId(entry.name), entry]));
   const drafts = current.sections.map((section, index): Draft | null => {
     if (section.name === null) return index === 0 ? preamble(section) : commentOut(section, null);
-    if (!effective.includes(section)) return commentOut(section, "replaced by the later section of the same name");
-    const ours = isUnknown(section.name)
-      ? asItStands(section, knownKeys)
-      : wanted.find((entry) => sameSection(entry.name, section.name ?? ""));
+    const name = registeredId(section.name);
+    if (inForce.get(name) !== section) return commentOut(section, "replaced by the later section of the same name");
+    const ours = isUnknown(section.name) ? asItStands(section, knownKeys) : byName.get(name);
     return mergeSection(section, ours, knownKeys);
   });
-  const missing = wanted.filter(
-    (entry) => !effective.some((section) => section.name !== null && sameSection(section.name, entry.name)),
-  );
+  const missing = wanted.filter((entry) => !inForce.has(registeredId(entry.name)));
   const added = missing.map((entry): Draft => ({ name: entry.name, lines: ourLines(entry.values) }));
   return format([...drafts.filter((draft) => draft !== null), ...added]);
 }

@@ -109,9 +109,10 @@ function modelSection(
 
 /** Options without which a model refuses embeddings or ranking; keys of the file's owner win. */
 function embeddingValues(model: CachedModel, overrides: ReadonlyMap<string, string>): Map<string, string> {
-  const own = new Map([...overrides].map(([key, value]) => [canonicalKey(key), value]));
   const values = new Map<string, string>();
   const isForThat = isForEmbeddings(model.architecture, model.pooling);
+  if (!isForThat && overrides.size === 0) return values;
+  const own = new Map([...overrides].map(([key, value]) => [canonicalKey(key), value]));
   // Without it the engine answers such requests 501. Ranking has a switch of its own, which includes the other.
   if (isForThat) values.set(model.pooling === poolings.rank ? "reranking" : "embeddings", "true");
   const isOn = isForThat || ["on", "enabled", "true", "1"].includes(own.get("embeddings") ?? "");

@@ -9,15 +9,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { fileURLToPath } from "node:url";
 import { pullModel } from "../../src/cache/download/pull.ts";
 import { parseModelId } from "../../src/core/ids.ts";
 import { createHubClient } from "../../src/hub/client.ts";
-
-interface Hub {
-  readonly endpoint: string;
-  readonly path: string;
-}
+import { type Hub, startHub } from "./hub-process.ts";
 
 interface Way {
   readonly name: string;
@@ -28,19 +23,6 @@ const mib = 1024 * 1024;
 const rounds = 3;
 const [free = "4096", limited = "1024", folder = tmpdir()] = process.argv.slice(3);
 const worst = { delayMs: 0, memory: 0, controlMs: 0 };
-
-async function startHub(size: number, rate: number): Promise<{ hub: Hub; stop(): Promise<void> }> {
-  const script = fileURLToPath(new URL("./pull-hub.js", import.meta.url));
-  const child = spawn(process.execPath, [script, String(size), String(rate)], { stdio: ["pipe", "pipe", "inherit"] });
-  const [line]: unknown[] = await once(child.stdout.setEncoding("utf8"), "data");
-  return {
-    hub: JSON.parse(String(line)) as Hub,
-    async stop() {
-      child.stdin.end();
-      await once(child, "exit");
-    },
-  };
-}
 
 function tool(name: string): string | undefined {
   const folders = (process.env["PATH"] ?? "").split(delimiter);

@@ -54,7 +54,7 @@ export async function acting(t: TestContext): Promise<Acting> {
   cleanUp(t, () => client.close());
   const inventory = await openInventory(root, () => undefined);
   const damage = createDamage(cacheDir, inventory.entries);
-  const scanner = createCacheScanner(cacheDir, undefined, inventory.entries, damage.has);
+  const scanner = createCacheScanner(cacheDir, undefined, inventory.entries, damage.hashed);
   const cached = async (): Promise<readonly CachedModel[]> => {
     const found = await scanner.scan();
     assert.ok(found.state === "known");

@@ -11,8 +11,8 @@ import { readSnapshotFile } from "./repo-folder.ts";
 export type Damage = ReturnType<typeof createDamage>;
 
 export function createDamage(cacheDir: string, inventory: () => readonly InventoryEntry[]) {
-  /** Whether a content, by its key, is damaged. */
-  const hashed = new Map<string, boolean>();
+  /** Whether a content, by its `contentKey`, is damaged. Replaced by each change. */
+  let hashed: ReadonlyMap<string, boolean> = new Map();
   const closing = new AbortController();
   // One at a time: two would share the disk.
   const serial = createSerial();
@@ -24,7 +24,7 @@ export function createDamage(cacheDir: string, inventory: () => readonly Invento
     const digest = file.blob ?? storedFile(inventory(), { repo, commit, ...file })?.blob ?? "";
     if (file.size === null || hashed.has(key) || !isDigest(digest)) return false;
     const isDamaged = !(await hasDigest(place, digest, closing.signal));
-    hashed.set(key, isDamaged);
+    hashed = new Map([...hashed, [key, isDamaged]]);
     return isDamaged;
   }
 
@@ -37,11 +37,10 @@ export function createDamage(cacheDir: string, inventory: () => readonly Invento
   return {
     /** Hashes the model's files; true if that finds a damaged one. Errors: `cache_unwritable`, `cancelled`. */
     check: (model: CachedModel): Promise<boolean> => serial(() => checkNow(model)),
-    /** By `contentKey`. */
-    has: (key: string): boolean => hashed.get(key) === true,
+    hashed: () => hashed,
     /** The files of a repository were verified or replaced. */
     forget: (repo: string): void => {
-      for (const key of hashed.keys()) if (key.startsWith(`${repo} `)) hashed.delete(key);
+      hashed = new Map([...hashed].filter(([key]) => !key.startsWith(`${repo} `)));
     },
     close: (): void => closing.abort(),
   };

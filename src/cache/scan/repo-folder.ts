@@ -1,7 +1,8 @@
 // Reads a repository's folder of the model cache: its refs, revisions and blobs, and what in it cannot be read. Writes nothing.
-import type { Dirent, Stats } from "node:fs";
-import { lstat, readFile, readlink, stat } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { type Dirent, readFile as readFileOf, type Stats, stat as statOf } from "node:fs";
+import { lstat, readlink } from "node:fs/promises";
+import { basename, dirname, join, resolve, sep } from "node:path";
+import { promisify } from "node:util";
 import { ignoreAbsent, ignoreDangling, isAbsent, systemCode } from "../../core/errors.ts";
 import { entriesBelow } from "../../state/folder.ts";
 import { isDigest } from "../layout/layout.ts";
@@ -17,7 +18,14 @@ export interface RepoFolder extends Pick<RepoFiles, "refs" | "snapshots" | "blob
   readonly faults: readonly string[];
   /** Code of the system if a folder cannot be read, and so the files in it are not known; null: all are. */
   readonly failure: string | null;
+  /** Changes with all of the above but the blobs. Null: not everything is told by listings and the status of files. */
+  readonly stamp: string | null;
 }
+
+const nothing = { refs: [], snapshots: [], hasFolderLink: false, blobs: [], places: [], stamp: null };
+
+/** Those of `node:fs/promises` take twice the processor time. */
+const [stat, readFile] = [promisify(statOf), promisify(readFileOf)];
 
 interface Entry {
   readonly place: string;
@@ -26,8 +34,14 @@ interface Entry {
   readonly target: Stats | null;
 }
 
-/** `withBlobs`: else there are none in the answer. Null if there is no such folder. Errors: the system's, of a ref or blob. */
-export async function readRepoFolder(root: string, withBlobs = true): Promise<RepoFolder | null> {
+/**
+ * `known`: the folder as it was; answered itself if nothing has changed. Null if there is no such folder. Errors: the system's, of a
+ * ref or blob.
+ */
+export async function readRepoFolder(
+  root: string,
+  { withBlobs = true, known }: { readonly withBlobs?: boolean; readonly known?: RepoFolder | undefined } = {},
+): Promise<RepoFolder | null> {
   const faults: string[] = [];
   function note(error: unknown): string {
     const code = systemCode(error);
@@ -38,12 +52,11 @@ export async function readRepoFolder(root: string, withBlobs = true): Promise<Re
 
   const listed = await listFolder(root).catch((error: unknown) => (isAbsent(error) ? null : note(error)));
   if (listed === null) return null;
-  if (typeof listed === "string")
-    return { refs: [], snapshots: [], hasFolderLink: false, blobs: [], places: [], faults, failure: listed };
+  if (typeof listed === "string") return { ...nothing, faults, failure: listed };
   const entries = await Promise.all(
     listed.map(async (entry): Promise<Entry> => {
-      const path = join(entry.parentPath, entry.name);
-      const place = relative(root, path).split(sep).join("/");
+      const path = `${entry.parentPath}${sep}${entry.name}`;
+      const place = path.slice(root.length + 1).replaceAll(sep, "/");
       const isLink = entry.isSymbolicLink();
       if (!isLink && !place.startsWith("snapshots/")) return { place, isLink, target: null };
       const target = await stat(path).catch((error: unknown) => {
@@ -53,15 +66,40 @@ export async function readRepoFolder(root: string, withBlobs = true): Promise<Re
       return { place, isLink, target };
     }),
   );
+  const refs = await refsOf(root, entries);
+  // Before the links are read: a stamp may be older than what it stands for, never newer.
+  const stamp = withBlobs ? null : stampOf(entries, refs);
+  if (known && stamp !== null && known.stamp === stamp) return known;
   const blobs = withBlobs ? await blobsOf(root, entries) : [];
+  const shown = await snapshotsOf(root, entries, blobs);
+  // A folder that was moved away meanwhile, and back, would go on without the links that could not be read.
+  const isWhole = shown.snapshots.flatMap(({ files }) => files).length === entries.filter(isOfRevision).length;
   return {
-    refs: await refsOf(root, entries),
-    ...(await snapshotsOf(root, entries, blobs)),
+    refs,
+    ...shown,
     blobs,
     places: entries.map(({ place }) => place),
     faults: faults.sort(),
     failure: null,
+    stamp: isWhole ? stamp : null,
   };
+}
+
+/**
+ * Not by the times of folders, which would save the listings: some network file systems never change them, and a ref is rewritten in
+ * its place. A link that leads to the same file by another way is the same; one that leads nowhere has no status.
+ */
+function stampOf(entries: readonly Entry[], refs: RepoFiles["refs"]): string | null {
+  const lines = refs.map(({ name, commit }) => `${name} ${commit}`);
+  for (const { place, isLink, target } of entries) {
+    if (isLink && target === null) return null;
+    lines.push(target ? `${place} ${inodeOf(target)} ${target.size} ${target.mtimeMs} ${target.ctimeMs}` : place);
+  }
+  return lines.join("\n");
+}
+
+function isOfRevision({ place }: Entry): boolean {
+  return /^snapshots\/[^/]*\//.test(place);
 }
 
 /** All entries below that are no folders. A person may have moved revisions or blobs to another disk; no other link is followed. */

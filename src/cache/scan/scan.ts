@@ -17,7 +17,7 @@ import {
 import type { RepoLink } from "../report/repo-files.ts";
 import type { Damage } from "./damage.ts";
 import { type CachePresence, createCachePresence } from "./presence.ts";
-import { readRepoFolder } from "./repo-folder.ts";
+import { type RepoFolder, readRepoFolder } from "./repo-folder.ts";
 
 export type CacheScanner = ReturnType<typeof createCacheScanner>;
 
@@ -32,54 +32,57 @@ export async function cacheNow(scanner: CacheScanner): Promise<CacheSnapshot> {
 export function createCacheScanner(
   cacheDir: string,
   presence: CachePresence = createCachePresence(cacheDir, () => ({ count: 0, place: null })),
-  inventory: () => readonly InventoryEntry[] = () => [],
-  isDamaged: Damage["has"] = () => false,
+  inventory: () => readonly InventoryEntry[] = () => noEntries,
+  hashed: Damage["hashed"] = () => noHashes,
 ): { readonly scan: () => Promise<Knowable<CacheSnapshot>> } {
-  // Of the last scan; by content, as a damaged blob is repaired under the same name.
-  let metadata = new Map<string, Facts>();
+  // By content, as a damaged blob is repaired under the same name; of what could not be read there is none.
+  const metadata = new Map<string, Facts>();
+  let last: { readonly repos: readonly RepoScan[]; readonly value: CacheSnapshot } | null = null;
 
   async function scan(): Promise<Knowable<CacheSnapshot>> {
     const listed = await listRepos(cacheDir, presence);
     if (!("folders" in listed)) return listed;
     const { folders, place } = listed;
-    const read: typeof metadata = new Map();
-    const repos = await Promise.all(folders.map((folder) => readRepo(folder, read)));
+    const known = new Map(last?.repos.map((repo) => [repo.folder, repo]));
+    const repos: RepoScan[] = [];
+    const queue = folders.entries();
+    const readOn = async (): Promise<void> => {
+      for (const [at, folder] of queue) repos[at] = await readRepo(folder, known.get(folder));
+    };
+    await Promise.all(Array.from({ length: atOnce }, readOn));
     // Of a cache that went while it was read the models would seem deleted, and be pulled again into its place.
     if (place !== (await identityOf(cacheDir)))
       return { state: "unknown", why: `the model cache ${cacheDir} went away while it was read` };
-    metadata = read;
-    const signature = createHash("sha256").update(JSON.stringify(repos.map(({ seen }) => seen)));
-    return {
-      state: "known",
-      value: {
-        models: repos.flatMap(({ models }) => models ?? []),
-        signature: signature.digest("hex").slice(0, 16),
-        unreadable: repos.flatMap(({ repo, models }) => (models === null ? repo : [])),
-        faults: repos.flatMap(({ faults }) => faults),
-        whole: repos.flatMap(({ folder, faults }) => (faults.length === 0 ? folder : [])),
-        place,
-      },
-    };
+    if (!last || last.value.place !== place || !isSame(last.repos, repos))
+      last = { repos, value: snapshotOf(repos, place) };
+    return { state: "known", value: last.value };
   }
 
-  async function readRepo(name: string, read: typeof metadata): Promise<RepoScan> {
+  async function readRepo(name: string, known: RepoScan | undefined): Promise<RepoScan> {
     const repo = name.slice("models--".length).replace("--", "/");
     const root = join(cacheDir, name);
     const unreadable: RepoScan = { folder: name, repo, models: null, faults: [], seen: repo };
+    // First: what changes meanwhile is for the next scan.
+    const ours = [inventory(), hashed()];
     try {
-      const folder = await readRepoFolder(root, false);
+      const folder = await readRepoFolder(root, { withBlobs: false, known: known?.basis?.[0] });
       if (folder === null) return { ...unreadable, models: [] };
+      const basis = [folder, ...ours] as const;
+      if (known?.basis && isSame(basis, known.basis)) return known;
       const { faults } = folder;
       // A folder that cannot be read hides files, but those of other repositories are known.
-      if (folder.failure !== null) return { ...unreadable, faults, seen: [repo, faults] };
+      if (folder.failure !== null) return { ...unreadable, faults, seen: seenOf([repo, faults]) };
       const main = folder.refs.find((ref) => ref.name === "main")?.commit ?? null;
       const snapshots = folder.snapshots
         .map(({ commit, files }) => ({ commit, files: ggufFiles(repo, commit, files) }))
         .toSorted((a, b) => Number(b.commit === main) - Number(a.commit === main) || newest(b) - newest(a));
       // The router does not see a repository with faults, so it lists none of its models by itself.
       const groups = groupModels(snapshots, faults.length === 0 ? main : null, pinnedFiles(repo, inventory()));
-      const models = await Promise.all(groups.map((group) => describe(root, repo, group, read)));
-      return { folder: name, repo, models, faults, seen: [repo, main, snapshots, faults.length === 0] };
+      const models = await Promise.all(groups.map((group) => describe(root, repo, group)));
+      const seen = seenOf([repo, main, snapshots, faults.length === 0]);
+      // What could not be read is read again: its folder may have been moved away meanwhile, and back.
+      const isRead = models.every(({ complete, architecture }) => !complete || architecture !== null);
+      return { folder: name, repo, models, faults, seen, ...(isRead ? { basis } : {}) };
     } catch (error) {
       if (systemCode(error) === undefined) throw error;
       return unreadable;
@@ -101,16 +104,16 @@ export function createCacheScanner(
     const { path, size } = file;
     const stored = size === null ? undefined : storedFile(inventory(), { repo, commit, ...file });
     if (stored && stored.size !== size) return `${path} has ${size} bytes instead of ${stored.size}`;
-    return isDamaged(contentKey(repo, commit, file)) ? `${path} is not what its checksum says` : null;
+    return hashed().get(contentKey(repo, commit, file)) === true ? `${path} is not what its checksum says` : null;
   }
 
-  async function describe(root: string, repo: string, group: ModelGroup, read: typeof metadata): Promise<CachedModel> {
+  async function describe(root: string, repo: string, group: ModelGroup): Promise<CachedModel> {
     const model = modelOf(repo, join(root, "snapshots", group.commit), group);
     const [first] = group.files;
     const key = first ? contentKey(repo, group.commit, first) : "";
-    let facts = metadata.get(key);
-    if (facts === undefined && group.complete) facts = await readFacts(model.files[0] ?? "");
-    if (facts !== undefined) read.set(key, facts);
+    let facts = metadata.get(key) ?? null;
+    if (facts === null && group.complete) facts = await readFacts(model.files[0] ?? "");
+    if (facts !== null) metadata.set(key, facts);
     return { ...model, ...(facts ?? noFacts) };
   }
 
@@ -121,12 +124,17 @@ type Facts = Pick<CachedModel, "nCtxTrain" | "architecture" | "fileType" | "size
 
 const noFacts: Facts = { nCtxTrain: null, architecture: null, fileType: null, sizeLabel: null, pooling: null };
 
-async function readFacts(path: string): Promise<Facts> {
+async function readFacts(path: string): Promise<Facts | null> {
   const details = await readGgufFacts(path);
-  if (!details) return noFacts;
+  if (!details) return null;
   const { contextLength, architecture, fileType, sizeLabel, pooling } = details;
   return { nCtxTrain: contextLength, architecture, fileType, sizeLabel, pooling };
 }
+
+const [noEntries, noHashes]: [readonly InventoryEntry[], ReadonlyMap<string, boolean>] = [[], new Map()];
+
+/** Repositories that are read at once. 250 at once held the event loop for 120 ms and took 110 MB. */
+const atOnce = 8;
 
 interface RepoScan {
   readonly folder: string;
@@ -135,7 +143,28 @@ interface RepoScan {
   readonly models: readonly CachedModel[] | null;
   readonly faults: readonly string[];
   /** Changes with what could be served. */
-  readonly seen: unknown;
+  readonly seen: string;
+  /** What it was made from: the next scan that finds the very same answers with this one. */
+  readonly basis?: readonly [folder: RepoFolder, ...ours: unknown[]];
+}
+
+function isSame(some: readonly unknown[], others: readonly unknown[]): boolean {
+  return some.length === others.length && some.every((each, at) => each === others[at]);
+}
+
+function seenOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
+}
+
+function snapshotOf(repos: readonly RepoScan[], place: string): CacheSnapshot {
+  return {
+    models: repos.flatMap(({ models }) => models ?? []),
+    signature: seenOf(repos.map(({ seen }) => seen)).slice(0, 16),
+    unreadable: repos.flatMap(({ repo, models }) => (models === null ? repo : [])),
+    faults: repos.flatMap(({ faults }) => faults),
+    whole: repos.flatMap(({ folder, faults }) => (faults.length === 0 ? folder : [])),
+    place,
+  };
 }
 
 /** The folders of repositories; else the cache as it is without them: empty, or unknown. */

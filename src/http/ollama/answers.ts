@@ -1,10 +1,10 @@
 // Turns the engine's streams into the answers of Ollama's chat and generate, in pieces or whole.
 import { performance } from "node:perf_hooks";
 import { GatewayError } from "../../core/errors.ts";
-import { eachEvent } from "../../core/event-stream.ts";
+import { eachEvent, frameOf, reframed } from "../../core/event-stream.ts";
 import type { Translator } from "../proxy/generation.ts";
 import { type ChatRecord, createChatRecords, merged } from "./wire/chat-records.ts";
-import { type EventShape, lastShape, textsIn } from "./wire/plain-text.ts";
+import { type EventShape, lastShape } from "./wire/plain-text.ts";
 
 /** Stands in a record for its text. */
 const mark = "TEXT";
@@ -46,15 +46,12 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
 
   /** Records of events of the known shape, which take no parse; null: not all are. */
   function cutOut(block: Buffer): Buffer | null {
-    const texts = shape && textsIn(block, shape);
-    if (!shape || !texts) return null;
+    if (!shape) return null;
     const message = shape.kind === "content" ? { content: mark } : { thinking: mark };
-    const record = JSON.stringify(write(records.piece(message, [])));
+    const record = Buffer.from(`${JSON.stringify(write(records.piece(message, [])))}\n`).toString("latin1");
     // The last one: the model's name stands before it.
     const at = record.lastIndexOf(mark);
-    const before = Buffer.from(record.slice(0, at)).toString("latin1");
-    const after = `${record.slice(at + mark.length)}\n`;
-    return Buffer.from(`${before}${texts.join(after + before)}${after}`, "latin1");
+    return reframed(block, shape, frameOf(record.slice(0, at), record.slice(at + mark.length)));
   }
 
   const written = (): string | null => {

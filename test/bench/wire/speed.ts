@@ -1,5 +1,5 @@
 // What the gateway costs beside a bare proxy of the same platform, nginx, haproxy and the model's process itself: the same requests to each
-// in turn, several rounds, reported as ratios. Processor time is the steadiest figure. Arguments: rounds (3), names of rows (all).
+// in turn, several rounds after one to warm up, reported as ratios. Processor time is the steadiest figure. Arguments: rounds (5), names of rows (all).
 import { processorTime, residentMegabytes } from "../../support/processes.ts";
 import { type Goal, judge } from "../goals.ts";
 import { type Answers, type Ask, ask } from "./load.ts";
@@ -109,7 +109,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-const [rounds = 3] = process.argv.slice(3, 4).map(Number);
+const [rounds = 5] = process.argv.slice(3, 4).map(Number);
 const wanted = process.argv.slice(4);
 const chosen = rows.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
 
@@ -158,6 +158,8 @@ async function measure(row: Row, targets: readonly Target[]): Promise<readonly M
     target: name,
     figures: Object.fromEntries(Object.keys(row.figures).map((figure) => [figure, [] as number[]])),
   }));
+  // Each program's code is compiled by then: the gateway has more of it than the bare proxy.
+  for (const target of targets) await ask(target, row.what, row.count, row.connections);
   for (let round = 0; round < rounds; round++)
     for (const [at, target] of targets.entries()) {
       const before = await processorTime(target.pids);
@@ -172,7 +174,7 @@ async function measure(row: Row, targets: readonly Target[]): Promise<readonly M
 const undo: (() => Promise<void>)[] = [];
 try {
   const withFull = chosen.some(({ ratio }) => ratio?.includes("full"));
-  await run(await startTargets({ after: (step) => void undo.push(step) }, withFull));
+  await run(await startTargets({ after: (step) => void undo.push(step) }, { withFull }));
 } finally {
   for (const step of undo) await step();
 }

@@ -33,13 +33,16 @@ export interface Target {
 const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
 const chats = "/v1/chat/completions";
 
-/** `withFull`: also a gateway that has a lot to hold. */
-export async function startTargets(t: Ending, withFull = false): Promise<readonly Target[]> {
+/** `withFull`: also a gateway that has a lot to hold; `env`: of the gateways. */
+export async function startTargets(
+  t: Ending,
+  { withFull = false, env = {} }: { readonly withFull?: boolean; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<readonly Target[]> {
   const root = await mkdtemp(join(tmpdir(), "gateway-bench-"));
   cleanUp(t, () => rm(root, { recursive: true, force: true }));
   const emulator = await startEmulator(t);
   const bare = await started(t, [script("bare"), String(emulator.port)]);
-  const small = await startGateway(t, join(root, "small"), emulator.port);
+  const small = await startGateway(t, join(root, "small"), emulator.port, { env });
   const common = { path: chats, model: small.model, headers: {}, closes: false };
   return [
     { ...common, name: "direct", port: emulator.port, closes: true, pids: [] },
@@ -48,7 +51,7 @@ export async function startTargets(t: Ending, withFull = false): Promise<readonl
     small,
     { ...small, name: "Ollama", path: "/alpha/api/chat" },
     ...(withFull
-      ? [{ ...(await startGateway(t, join(root, "full"), emulator.port, { isFull: true })), name: "full" }]
+      ? [{ ...(await startGateway(t, join(root, "full"), emulator.port, { isFull: true, env })), name: "full" }]
       : []),
   ];
 }

@@ -77,6 +77,20 @@ describe("watching gateway.yaml", () => {
     );
   });
 
+  it("does not apply half of a save that is longer than the text before it, and keeps what the API has set", async (t) => {
+    const { path, store, documents } = await startSourcing(t, { text: naming("a", "b") });
+    await store.change({ kind: "patch", patch: { models: { "acme/b:Q8_0": { ctxSize: 4096 } } } }, "http");
+    const file = await open(path, "w");
+    for (const part of naming("c", "d", "e", "a", "b").split(/(?<=e:Q8_0\n)/)) {
+      await file.write(part);
+      await pace(35);
+    }
+    await file.close();
+    await until("all models are in the document", () => store.current().document.models.length === 5);
+    assert.deepEqual(documents, ["a b", "a b", "a b c d e"]);
+    assert.equal(store.current().document.models[1]?.ctxSize, 4096);
+  });
+
   it("ends many quick edits in the last one", async (t) => {
     const { path, becomes, store } = await startSourcing(t, { text: naming("a") });
     for (let edit = 1; edit <= 60; edit++) await writeFile(path, naming(`m${edit}`));

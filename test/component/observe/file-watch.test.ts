@@ -74,3 +74,41 @@ it("models that the document names are looked at, the others not; a source once 
   assert.deepEqual(await noticed(() => writeFile(join(root, "x.gguf"), "x")), [false, true]);
   assert.deepEqual(await noticed(() => rm(join(root, "x.gguf"))), [false, true]);
 });
+
+it("of many models each is looked at in its turn", async (t) => {
+  const root = await scratchFolder(t);
+  const repo = cacheRepo(root, "acme/demo");
+  const ids = Array.from({ length: 60 }, (_, index) => `acme/demo:m${index}`);
+  for (const id of ids) await repo.plain(commit, `${id.slice("acme/demo:".length)}.gguf`, modelHead(id));
+  await repo.main(commit);
+  const document = toDesired(toTree({ version: 1, models: ids }));
+  const desired = { generation: 1, tree: { version: 1 }, document, etag: "" } as const;
+  const cache = await createCacheScanner(root).scan();
+  assert.ok(cache.state === "known" && cache.value.models.length === ids.length);
+  const observed = { cache, sources: new Map() } as unknown as Observed;
+  let [looks, news] = [0, 0];
+  const stop = watchFiles({
+    everyMs: 2,
+    last: () => {
+      looks++;
+      return { desired, observed };
+    },
+    onModel: () => void news++,
+    onSource: () => undefined,
+  });
+  cleanUp(t, stop);
+  const round = async (): Promise<number> => {
+    const from = looks;
+    await until("a look is over", () => looks > from + 1);
+    news = 0;
+    await until("three looks", () => looks > from + 5);
+    return news;
+  };
+  for (const { files } of cache.value.models) {
+    const path = files[0] ?? "";
+    await rename(path, `${path}.away`);
+    assert.ok((await round()) > 0, path);
+    await rename(`${path}.away`, path);
+    assert.equal(await round(), 0, path);
+  }
+});

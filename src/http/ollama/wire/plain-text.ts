@@ -1,23 +1,19 @@
-// A shortcut for events that differ in their text alone, as those of a stream do for a second at a time: their texts are cut out as
-// they stand, without a parse and a rendering per event. Pure. Strings are in latin1 here: a character per byte.
+// A shortcut for events that differ in their text alone, as those of a stream do for a second at a time: their texts are copied as
+// they stand, without a parse, a rendering or a string per event. Pure.
+import { type Frame, frameOf } from "../../../core/event-stream.ts";
 import { isJsonObject } from "../../../core/json.ts";
 
 /** Members of a delta: the answer, and what the model thinks. */
 export type TextKind = "content" | "reasoning_content";
 
-/** What such an event has before and after its text, with the blank line at its end. */
-export interface EventShape {
+/** Of such events, each with the blank line at its end. */
+export interface EventShape extends Frame {
   readonly kind: TextKind;
-  readonly before: string;
-  readonly after: string;
-  /** Between two texts. */
-  readonly between: string;
 }
 
 const lineFeed = 0x0a;
-
-/** The inside of a JSON string. Not an empty one, which makes no record. */
-const inside = /^(?:[ !#-[\]-\xff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))+$/;
+/** Characters: a text of millions is too much for the search below. */
+const longest = 65_536;
 
 /** The shape of the last event of a block of whole lines, whose data is the chunk; null if it has more than a text. */
 export function lastShape(block: Buffer, chunk: unknown): EventShape | null {
@@ -25,21 +21,13 @@ export function lastShape(block: Buffer, chunk: unknown): EventShape | null {
   if (kind === undefined) return null;
   // Not a slice of the block's text, which would be kept with it.
   const event = block.toString("latin1", block.lastIndexOf(lineFeed, -3) + 1);
-  if (!event.endsWith("\n\n")) return null;
+  if (!event.startsWith("data: {") || !event.endsWith("\n\n") || event.length > longest) return null;
   const [start, text] = new RegExp(`^data:.*?"${kind}":"((?:[^"\\\\]|\\\\.)*)(?=")`).exec(event) ?? [];
   if (start === undefined || text === undefined) return null;
   const [before, after] = [start.slice(0, start.length - text.length), event.slice(start.length)];
   // What was found may be another member of that name: with another text the event must have that one.
   const other = textOf(JSON.parse(`${before}+${text}${after}`.slice("data:".length)));
-  return other?.text === JSON.parse(`"+${text}"`) ? { kind, before, after, between: after + before } : null;
-}
-
-/** The texts of a block of such events; null if it has any other event. */
-export function textsIn(block: Buffer, { before, after, between }: EventShape): readonly string[] | null {
-  const whole = block.toString("latin1");
-  if (!whole.startsWith(before) || !whole.endsWith(after) || whole.length < before.length + after.length) return null;
-  const texts = whole.slice(before.length, whole.length - after.length).split(between);
-  return texts.every((text) => inside.test(text)) ? texts : null;
+  return other?.text === JSON.parse(`"+${text}"`) ? { kind, ...frameOf(before, after) } : null;
 }
 
 /** What a chunk has to say, if it is a text alone. */

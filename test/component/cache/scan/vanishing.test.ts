@@ -42,3 +42,24 @@ test("a cache that is renamed in the middle of a look is unknown, or seen whole"
   }
   assert.ok(outcomes.unknown > 0, JSON.stringify(outcomes));
 });
+
+test("a repository that is renamed in the middle of a look is seen whole by the next one", async (t) => {
+  const cacheDir = await scratchFolder(t);
+  const repo = cacheRepo(cacheDir, "acme/demo");
+  for (let index = 0; index < models; index++)
+    await repo.link(commitOf("first"), `m${index}-Q8_0.gguf`, modelHead(`m${index}`));
+  await repo.main(commitOf("first"));
+  const before = await createCacheScanner(cacheDir).scan();
+  let partly = 0;
+  for (let round = 0; round < 4 * rounds; round++) {
+    const scanner = createCacheScanner(cacheDir);
+    const looking = scanner.scan();
+    for (let turn = 0; turn < round / 4; turn++) await new Promise((resolve) => setImmediate(resolve));
+    await rename(repo.root, `${repo.root}-away`);
+    const seen = await looking;
+    await rename(`${repo.root}-away`, repo.root);
+    if (seen.state === "known" && seen.value.models.some(({ nCtxTrain }) => nCtxTrain === null)) partly++;
+    assert.deepEqual(await scanner.scan(), before, `after round ${round}`);
+  }
+  assert.ok(partly > 0, "in some rounds it went between its listing and its last file");
+});

@@ -87,6 +87,9 @@ test("odd texts, models and thoughts", () => {
         assert.deepEqual(records(blocks, name, asGenerate), whole);
         // The first event alone teaches the shape, the others come at once.
         assert.deepEqual(records([delta({ [kind]: "" }), blocks.join("")], name, asGenerate), whole);
+        // One that ends in an empty text, which makes no record.
+        const ended = [delta({ [kind]: "a" }), delta({ [kind]: "b" }) + delta({ [kind]: "" }), ending];
+        assert.equal(records(ended, name, asGenerate)?.length, 3);
       }
     }
   }
@@ -120,6 +123,16 @@ test("nothing follows a failure, and a cut stream is one", () => {
   // A string that no JSON has.
   for (const text of ["\\x", "\\u12", "\t", "\\"])
     assert.equal(records([plain, plain, plain.replace('"a"', `"${text}"`), ending]), null, text);
+});
+
+test("a huge text, and a space that JSON does not have", () => {
+  const huge = "x".repeat(32 << 20);
+  assert.equal(records([delta({ content: huge }), ending])?.[0]?.text.length, huge.length);
+  const spaced = delta({ content: "a" }).replace("data: ", "data: \u00a0");
+  assert.deepEqual(
+    records([spaced, spaced, ending])?.map(({ text }) => text),
+    ["a", "a", ""],
+  );
 });
 
 test("random texts come out as they went in, however the bytes are cut", () => {

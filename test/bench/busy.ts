@@ -1,0 +1,62 @@
+// What a pull at full speed costs the chats beside it: their slowest hundredth, with a pull of 4 GB under way and a pass of the
+// reconciler each second, beside a gateway that has nothing else to do. Argument: megabytes (4096).
+import { judge } from "./goals.ts";
+import { startHub } from "./hub-process.ts";
+import { type Answers, ask } from "./wire/load.ts";
+import { startTargets, type Target } from "./wire/targets.ts";
+
+const [megabytes = "4096"] = process.argv.slice(3);
+const model = "acme/big-GGUF:Q8_0";
+const undo: (() => Promise<void>)[] = [];
+
+const p99 = ({ totals }: Answers): number => totals.toSorted((a, b) => a - b)[Math.floor(totals.length * 0.99)] ?? 0;
+
+async function running({ port, headers }: Target): Promise<boolean> {
+  const status = (await (await fetch(`http://127.0.0.1:${port}/status`, { headers })).json()) as {
+    running: readonly { kind: string; progress: { completed: number } | null }[];
+  };
+  return status.running.some(({ kind, progress }) => kind === "model.pull" && (progress?.completed ?? 0) > 0);
+}
+
+async function call({ port, headers }: Target, models: object): Promise<void> {
+  const answer = await fetch(`http://127.0.0.1:${port}/api/desired`, {
+    method: "PATCH",
+    headers: { ...headers, "content-type": "application/merge-patch+json" },
+    body: JSON.stringify({ models }),
+  });
+  if (!answer.ok) throw new Error(await answer.text());
+}
+
+try {
+  const { hub, stop } = await startHub(Number(megabytes) * 1024 * 1024, 0);
+  undo.push(stop);
+  const env = { HF_ENDPOINT: hub.endpoint, GATEWAY_RESYNC: "1" };
+  const targets = await startTargets({ after: (step) => void undo.unshift(step) }, { env });
+  const gateway = targets.find(({ name }) => name === "gateway");
+  if (!gateway) throw new Error("no gateway");
+  const batch = (): Promise<Answers> => ask(gateway, { stream: false }, 500, 1);
+  for (let round = 0; round < 10; round++) await batch();
+  const idle: number[] = [];
+  for (let round = 0; round < 9; round++) idle.push(p99(await batch()));
+  await call(gateway, { [model]: {} });
+  while (!(await running(gateway))) await new Promise((resolve) => setTimeout(resolve, 10));
+  const busy: number[] = [];
+  for (;;) {
+    const value = p99(await batch());
+    if (!(await running(gateway))) break;
+    busy.push(value);
+  }
+  const middle = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN;
+  const verdict = judge(
+    "busy",
+    "p99 of a chat, pulling / idle",
+    middle(busy) / middle(idle),
+    { most: 1.5 },
+    { idle, busy },
+  );
+  const show = (values: readonly number[]): string =>
+    `${middle(values).toFixed(2)} (${Math.min(...values).toFixed(2)}–${Math.max(...values).toFixed(2)}, ${values.length} times)`;
+  console.log(`p99 of 500 chats, ms: idle ${show(idle)}; while pulling ${show(busy)}; ${verdict}`);
+} finally {
+  for (const step of undo) await step();
+}
