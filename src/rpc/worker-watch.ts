@@ -1,11 +1,11 @@
 // Watches one RPC worker. A worker serves one client at a time and queues two more, so while a model uses it no probe may be sent,
 // and each connection that is opened and closed would fill that queue: one silent connection stays open instead, and its end is
 // the signal. While nothing uses it, it is probed for its version and memory.
-import type { Socket } from "node:net";
 import type { WorkerSnapshot } from "../plan/observed.ts";
 import { type Sighting, sighted, unprobed, type WorkerRecord } from "../plan/worker-verdict.ts";
+import { createContact, faultOf } from "./worker-contact.ts";
 import type { Resolver } from "./worker-target.ts";
-import { dial, holdSilent, type Spoken, speak, type Target, type WorkerFacts, WorkerFault } from "./worker-wire.ts";
+import { type Target, WorkerFault } from "./worker-wire.ts";
 
 /**
  * The use of a worker: `idle`: no model uses it; `loaded`: a model does; `closed`: no probes, because a model is being loaded (it
@@ -42,8 +42,6 @@ export interface WorkerWatch {
   stop(): void;
 }
 
-/** A worker in a trusted network responds in milliseconds. */
-const answerMs = 2_000;
 /** Delay of the second probe after a first failure. */
 const againMs = 250;
 
@@ -53,10 +51,11 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   /** Of the document's other spellings of this worker, the one that is used. */
   let double: string | null = null;
   let returned = false;
-  let looking: Promise<void> | null = null;
-  let timer: NodeJS.Timeout | null = null;
   let stopped = false;
-  const contact = createContact({ onFree: () => plan(0), onLost: lost });
+  const probes = createProbes(look, () =>
+    record.failures > 0 ? Math.min(againMs, options.intervalMs) : options.intervalMs,
+  );
+  const contact = createContact({ onFree: () => probes.plan(0), onLost: lost });
 
   const endpoint = (): string | null => (target && double === null ? `${target.host}:${target.port}` : null);
   const use = (): Use => {
@@ -67,11 +66,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   /** `fault`: why it does not answer; null: it does. */
   function note(fault: WorkerFault | null): void {
     const before = record;
-    const at = options.now();
-    const sighting: Sighting = fault
-      ? { kind: "failed", at, reason: fault.reason, message: fault.message, certain: fault.certain }
-      : { kind: "answered", at };
-    record = sighted(record, sighting, options.stableMs);
+    record = sighted(record, sightingOf(fault, options.now()), options.stableMs);
     if (record.verdict === "down") returned = false;
     else if (before.verdict === "down") returned = true;
     if (before.verdict !== record.verdict || before.reason !== record.reason) options.onChange();
@@ -112,20 +107,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     }
   }
 
-  /** One probe at a time; it schedules the next one. */
-  function lookNow(): void {
-    looking ??= look().finally(() => {
-      looking = null;
-      plan(record.failures > 0 ? Math.min(againMs, options.intervalMs) : options.intervalMs);
-    });
-  }
-
-  function plan(ms: number): void {
-    if (timer) clearTimeout(timer);
-    timer = stopped ? null : setTimeout(lookNow, ms).unref();
-  }
-
-  lookNow();
+  probes.start();
   return {
     snapshot: () => {
       const { verdict, reason, message } = record;
@@ -134,11 +116,11 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     review: () => {
       const doing = use();
       if (doing !== "loaded") contact.release();
-      if ((doing === "loaded" && !contact.isHeld()) || (doing === "idle" && record.verdict === "down")) plan(0);
+      if ((doing === "loaded" && !contact.isHeld()) || (doing === "idle" && record.verdict === "down")) probes.plan(0);
     },
     clear: async () => {
       contact.release();
-      await looking;
+      await probes.idle();
     },
     accept: () => {
       returned = false;
@@ -157,93 +139,45 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     },
     stop: () => {
       stopped = true;
-      if (timer) clearTimeout(timer);
+      probes.stop();
       contact.stop();
     },
   };
 }
 
-function faultOf(error: unknown): WorkerFault {
-  return error instanceof WorkerFault ? error : new WorkerFault("Unreachable", String(error));
+function sightingOf(fault: WorkerFault | null, at: number): Sighting {
+  if (!fault) return { kind: "answered", at };
+  return { kind: "failed", at, reason: fault.reason, message: fault.message, certain: fault.certain };
 }
 
-interface ContactEvents {
-  /** A probe that it had not answered is over. */
-  readonly onFree: () => void;
-  /** It went while a model used it. */
-  readonly onLost: (message: string) => void;
-}
-
-/** The connections to a worker: at most one probe or silent connection at a time. */
-function createContact({ onFree, onLost }: ContactEvents) {
-  let facts: WorkerFacts | null = null;
-  let latencyMs: number | null = null;
-  let held: Socket | null = null;
-  /** A probe that it accepted and has not answered yet. */
-  let open: Extract<Spoken, { kind: "silent" }> | null = null;
+/** One probe at a time; each schedules the next one, after `nextMs`. */
+function createProbes(probe: () => Promise<void>, nextMs: () => number) {
+  let running: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | null = null;
   let stopped = false;
 
-  async function ask(where: Target): Promise<void> {
-    const name = `${where.host}:${where.port}`;
-    const heard = open ?? (await speak(where, answerMs));
-    ({ latencyMs } = heard);
-    if (heard.kind === "answered") {
-      ({ facts } = heard);
-      // It may still break every load, as with another version of the protocol: the failed load names it.
-      if (facts.devices.length > 0) return;
-      throw new WorkerFault("NoDevices", `${name} offers no device to compute with`, true);
-    }
-    if (open !== heard) {
-      open = heard;
-      if (stopped) heard.leave();
-      void heard.over.then(() => {
-        open = null;
-        onFree();
-      });
-    }
-    const message = `${name} accepts connections and does not respond: it hangs, or serves another client`;
-    throw new WorkerFault("NotAnswering", message);
+  function start(): void {
+    running ??= probe().finally(() => {
+      running = null;
+      plan(nextMs());
+    });
   }
 
-  /** False: nothing is known by it. */
-  async function hold(where: Target, isWanted: () => boolean): Promise<boolean> {
-    try {
-      const { socket, latencyMs: ms } = await dial(where, answerMs);
-      latencyMs = ms;
-      held = socket;
-      holdSilent(socket, (why) => {
-        if (held === socket) lose(`the RPC worker ${where.host}:${where.port} was lost while a model used it (${why})`);
-      });
-      if (!isWanted()) release();
-    } catch (error) {
-      // Its queue may be full; a refused connection means that its process is gone.
-      const { reason, message } = faultOf(error);
-      if (reason === "Refused" && isWanted()) lose(`the RPC worker was lost while a model used it: ${message}`);
-    }
-    return held !== null;
-  }
-
-  function lose(message: string): void {
-    release();
-    onLost(message);
-  }
-
-  function release(): void {
-    const socket = held;
-    held = null;
-    socket?.destroy();
+  function plan(ms: number): void {
+    if (timer) clearTimeout(timer);
+    timer = stopped ? null : setTimeout(start, ms).unref();
   }
 
   return {
-    ask,
-    hold,
-    isHeld: () => held !== null,
-    facts: () => ({ latencyMs, version: facts?.version ?? null, devices: facts?.devices ?? null }),
-    release,
-    stop: () => {
+    start,
+    plan,
+    /** Resolves when no probe is in flight. */
+    idle: async (): Promise<void> => {
+      await running;
+    },
+    stop: (): void => {
       stopped = true;
-      release();
-      open?.leave();
+      if (timer) clearTimeout(timer);
     },
   };
 }
