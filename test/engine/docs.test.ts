@@ -1,7 +1,7 @@
 // Every command in the `sh` blocks of README.md and docs/ is run as a reader would, against one gateway with its hub and engines.
 import assert from "node:assert/strict";
 import { type ExecFileOptions, execFile } from "node:child_process";
-import { appendFile, mkdir, symlink } from "node:fs/promises";
+import { appendFile, copyFile, mkdir, symlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { packageRoot } from "../../src/settings/settings.ts";
@@ -95,6 +95,8 @@ async function startReader(t: TestContext): Promise<Reader> {
   // In the file: what a call has set is taken out by the page that shows `reset`.
   const speech = "speech: { transcription: { model: base.en }, synthesis: { voice: en_US-lessac-medium } }";
   await appendFile(folders.configPath, `\n${speech}\n`);
+  // The repository of docs/gitops.md.
+  await copyFile(folders.configPath, join(folders.root, "gateway.yaml"));
   const answer = await fetch(`${base}/api/reconcile?wait=true`, { method: "POST" });
   assert.equal(answer.status, 200, await answer.text());
   return { run: (block) => runBlock(folders, base, block), runModule: ({ code }) => runModule(base, code) };

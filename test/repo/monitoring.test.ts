@@ -6,6 +6,7 @@ import { type Family, families, prefix } from "../../src/metrics/families.ts";
 import { statusClasses } from "../../src/metrics/requests.ts";
 import { actionKinds } from "../../src/plan/actions.ts";
 import { conditionTable } from "../../src/status/condition-table.ts";
+import { docPages } from "../support/doc-pages.ts";
 import { alerts, dashboard, metricsIn, queries } from "../support/monitoring.ts";
 
 const known = new Map<string, Family>(
@@ -70,6 +71,16 @@ test("each alert has a severity, a summary and a description, and a name of its 
       alert,
     );
   }
+});
+
+test("every alert that a page names exists", () => {
+  const names = alerts.map(({ alert }) => alert);
+  const named = [...docPages().values()].flatMap((text) => text.match(/\bModelGateway[A-Z]\w+/g) ?? []);
+  assert.ok(named.length > 4, String(named));
+  assert.deepEqual(
+    named.filter((name) => !names.includes(name)),
+    [],
+  );
 });
 
 test("the panels of the dashboard have a place of their own", () => {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { appendFile, mkdir, open, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { mountConfigMap } from "../../support/config-map.ts";
 import { scratchFolder, until } from "../../support/scratch.ts";
 import { naming, startSourcing } from "../../support/sourcing.ts";
 
@@ -42,23 +43,14 @@ describe("watching gateway.yaml", () => {
 
   it("sees a mounted folder's swap of links, as a ConfigMap is updated", async (t) => {
     const root = await scratchFolder(t);
-    const folder = join(root, "mounted");
-    await mkdir(folder);
-    const publish = async (version: string, text: string): Promise<void> => {
-      await mkdir(join(folder, `..${version}`));
-      await writeFile(join(folder, `..${version}`, "gateway.yaml"), text);
-      await symlink(`..${version}`, join(folder, "..data_tmp"));
-      await rename(join(folder, "..data_tmp"), join(folder, "..data"));
-    };
-    await publish("1", naming("a"));
-    await symlink(join("..data", "gateway.yaml"), join(folder, "gateway.yaml"));
-    const { becomes, names } = await startSourcing(t, { root, path: join(folder, "gateway.yaml") });
+    const mounted = await mountConfigMap(join(root, "mounted"), { "gateway.yaml": naming("a") });
+    const path = join(root, "mounted", "gateway.yaml");
+    const { becomes, names } = await startSourcing(t, { root, path });
     assert.deepEqual(names(), ["a"]);
-    await publish("2", naming("b"));
-    await becomes("b");
-    await rm(join(folder, "..1"), { recursive: true });
-    await publish("3", naming("c"));
-    await becomes("c");
+    for (const name of ["b", "c"]) {
+      await mounted.update({ "gateway.yaml": naming(name) });
+      await becomes(name);
+    }
   });
 
   it("does not apply what is half written, though it is a valid document that wants less", async (t) => {
