@@ -82,7 +82,11 @@ const stepSchema = {
       changes: list(fieldChangeSchema),
       bytes: { type: ["integer", "null"], description: "To download, copy or delete; null: none, or not known." },
       ends: list(
-        exact({ model: text(), inFlight: integer("Responses that are awaited, and cut after `--drain-timeout`.") }),
+        exact({
+          model: text(),
+          inFlight: integer("Responses that are awaited, and cut after `--drain-timeout`."),
+          memoryBytes: { type: ["integer", "null"], description: "Of its process now; null: not known." },
+        }),
         "Loaded models whose instance it ends; they load again with their next request.",
       ),
     },

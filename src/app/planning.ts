@@ -1,5 +1,6 @@
 // Plans for people who ask for them, wired: of the newest pass, and of a change that is not made.
 import { steadyNow } from "../core/steady.ts";
+import { memoryOf } from "../engines/process/memory.ts";
 import type { AppDeps } from "../http/app.ts";
 import { wholePlan } from "../reconcile/whole-plan.ts";
 import type { Core } from "./core.ts";
@@ -8,16 +9,17 @@ type Planning = Pick<AppDeps["own"], "planOf" | "planFor">;
 
 export function createPlanning(core: Core): Planning {
   const { loop, store, scheduler, settings } = core;
-  const common = ({ offline, signal }: Parameters<Planning["planOf"]>[1]) => ({
+  const common = async ({ offline, signal }: Parameters<Planning["planOf"]>[1]) => ({
     inFlight: scheduler.inFlight(),
+    memory: await memoryOfModels(core.router.instances.list()),
     askHub: offline ? null : core.askHub,
     signal,
   });
   const context = () => ({ now: steadyNow(), silenceLimitMs: settings.silenceLimitMs, underWay: loop.underWay() });
   return {
-    planOf: ({ desired, observed, plan, running }, question) =>
+    planOf: async ({ desired, observed, plan, running }, question) =>
       wholePlan({
-        ...common(question),
+        ...(await common(question)),
         desired: desired.document,
         observed,
         now: plan,
@@ -33,7 +35,7 @@ export function createPlanning(core: Core): Planning {
       const observed = { ...pass.observed, ...(await core.observeFor(desired)) };
       // A new document is a new chance for what had failed.
       return wholePlan({
-        ...common(question),
+        ...(await common(question)),
         desired,
         observed,
         running: [],
@@ -41,4 +43,14 @@ export function createPlanning(core: Core): Planning {
       });
     },
   };
+}
+
+/** Bytes by the id by which the router is asked. */
+async function memoryOfModels(
+  instances: ReturnType<Core["router"]["instances"]["list"]>,
+): Promise<Map<string, number>> {
+  const found = await Promise.all(
+    instances.map(async ({ id, pid }) => [id, pid === null ? null : await memoryOf(pid)] as const),
+  );
+  return new Map(found.flatMap(([id, bytes]) => (bytes === null ? [] : [[id, bytes] as const])));
 }

@@ -45,6 +45,7 @@ export async function offlinePlan(
     context: { now: steadyNow(), backoff: new Map(), silenceLimitMs: settings.silenceLimitMs },
     running,
     inFlight: new Map(),
+    memory: new Map(),
     askHub: isOffline ? null : askHub,
   });
   await hub.close();

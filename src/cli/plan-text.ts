@@ -53,8 +53,15 @@ function stepLines(step: Step, paint: Paint): string[] {
   return [
     paint(signs[sign], `${sign} ${kind}: ${message}${size} (${when.join(", ")})`),
     ...changes.map(({ subject, field, from, to }) => `    ${subject} ${field}: ${from ?? "none"} → ${to ?? "none"}`),
-    ...ends.map(({ model, inFlight }) => `    ends the instance of ${model}${inFlightText(inFlight)}`),
+    ...ends.map(
+      ({ model, inFlight, memoryBytes }) =>
+        `    ends the instance of ${model}${memoryText(memoryBytes)}${inFlightText(inFlight)}`,
+    ),
   ];
+}
+
+function memoryText(bytes: number | null): string {
+  return bytes === null ? "" : ` (${bytesText(bytes)} of memory)`;
 }
 
 function inFlightText(count: number): string {

@@ -101,7 +101,12 @@ test("a history of documents: what runs is what the dry run showed", async (t) =
   );
   await gateway.ask("acme/one:Q8_0");
   const ended = await applied(gateway, "models: [{ id: acme/one:Q8_0, ctxSize: 1024 }]\n");
-  assert.deepEqual([ended.totals.reload, ended.steps.at(-1)?.ends], [1, [{ model: "acme/one:Q8_0", inFlight: 0 }]]);
+  const memoryBytes = ended.steps.at(-1)?.ends[0]?.memoryBytes;
+  assert.deepEqual(
+    [ended.totals.reload, ended.steps.at(-1)?.ends],
+    [1, [{ model: "acme/one:Q8_0", inFlight: 0, memoryBytes }]],
+  );
+  assert.ok((memoryBytes ?? 0) > 1e6, `${memoryBytes}`);
 
   await applied(gateway, "context: { default: 768 }\nmodels: [{ id: acme/one:Q8_0, ctxSize: 1024 }]\n");
   const renamed = await applied(gateway, "models: [{ id: acme/two:Q8_0, ctxSize: 640 }]\n");
@@ -168,7 +173,7 @@ test("plan -f: another document against the running gateway and without one; wha
   assert.match(stdout, /^ {4}acme\/slow:Q8_0 ctx-size: none → 512$/m);
   assert.match(
     stdout,
-    /^ {4}ends the instance of acme\/slow:Q8_0, awaits 1 response in flight until --drain-timeout$/m,
+    /^ {4}ends the instance of acme\/slow:Q8_0 \([\d.]+ MB of memory\), awaits 1 response in flight until --drain-timeout$/m,
   );
   assert.match(stdout, /^\+ model\.pull: pull acme\/one:Q8_0, [\d.]+ [kM]?B \(ModelAbsent\)$/m);
   assert.match(stdout, /^Plan: \d+ steps, 1 to pull \([\d.]+ [kM]?B\), 1 to reload \(1 in flight\)\.$/m);

@@ -20,6 +20,8 @@ export interface WholeInput {
   readonly answers: HubAnswers;
   /** Responses in flight, by the id by which the router is asked. */
   readonly inFlight: ReadonlyMap<string, number>;
+  /** Bytes of memory that loaded models have, by the same id; not known of all. */
+  readonly memory: ReadonlyMap<string, number>;
 }
 
 export interface PlannedStep {
@@ -32,8 +34,16 @@ export interface PlannedStep {
   readonly changes: readonly FieldChange[];
   /** Downloaded, copied or deleted; null: none, or not known. */
   readonly bytes: number | null;
-  /** Loaded models whose instance it ends, with their responses in flight: those are awaited, and cut after the drain timeout. */
-  readonly ends: readonly { readonly model: string; readonly inFlight: number }[];
+  readonly ends: readonly EndedModel[];
+}
+
+/** A loaded model whose instance a step ends. */
+export interface EndedModel {
+  readonly model: string;
+  /** Responses that are awaited, and cut after the drain timeout. */
+  readonly inFlight: number;
+  /** Bytes that its process has now; null: not known. */
+  readonly memoryBytes: number | null;
 }
 
 export interface PlanEnd {
@@ -99,7 +109,7 @@ function isTransfer({ kind }: Action): boolean {
 }
 
 /** The world as far as the steps have brought it. */
-function createRun({ desired, observed, context, answers, inFlight: counts }: WholeInput) {
+function createRun({ desired, observed, context, answers, memory, inFlight: counts }: WholeInput) {
   const backoff = new Map(context.backoff);
   const failures: { readonly action: Action; readonly failure: Failure }[] = [];
   const inFlight = new Map(counts);
@@ -152,9 +162,9 @@ function createRun({ desired, observed, context, answers, inFlight: counts }: Wh
         return !told.has(text) && told.add(text);
       });
       const ends = endedModels(before.observed, world.observed).map((id) => {
-        const step = { model: idOf(before.observed, id), inFlight: inFlight.get(id) ?? 0 };
+        const [count = 0, memoryBytes = null] = [inFlight.get(id), memory.get(id)];
         inFlight.delete(id);
-        return step;
+        return { model: idOf(before.observed, id), inFlight: count, memoryBytes };
       });
       return { action, when, notBefore, awaits, changes, bytes: outcome.bytes, ends };
     },

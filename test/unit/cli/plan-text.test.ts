@@ -62,8 +62,8 @@ test("every step with its fields, sizes and times; the totals last", () => {
     when: "later" as const,
     bytes: null,
     ends: [
-      { model: "acme/b:Q8_0", inFlight: 2 },
-      { model: "acme/d:Q8_0", inFlight: 0 },
+      { model: "acme/b:Q8_0", inFlight: 2, memoryBytes: 2_100_000_000 },
+      { model: "acme/d:Q8_0", inFlight: 0, memoryBytes: null },
     ],
   };
   const write = {
@@ -122,7 +122,7 @@ test("every step with its fields, sizes and times; the totals last", () => {
     "~ preset.write: write router.preset.ini (PresetDiffers, waits: an RPC worker was not probed yet)",
     "    acme/b:Q8_0 ctx-size: 4096 → none",
     "~ router.reload: reload the router's preset (PresetChanged)",
-    "    ends the instance of acme/b:Q8_0, awaits 2 responses in flight until --drain-timeout",
+    "    ends the instance of acme/b:Q8_0 (2.10 GB of memory), awaits 2 responses in flight until --drain-timeout",
     "    ends the instance of acme/d:Q8_0",
     "- model.remove: delete acme/c:Q8_0, 3.20 GB (NoLongerDesired, not before 2026-01-01T00:01:00.000Z)",
     "= model.pull: pull acme/e:Q8_0 (held: the disk is too full)",

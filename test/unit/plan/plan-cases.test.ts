@@ -106,7 +106,7 @@ const failedOnce: BackoffEntry = {
 /** The plan whole: everything that is to be done now is a step of it or will fail, and the steps lead to an end. */
 function leadsOn(desired: Desired, observed: WorldInput, found: Plan, context: PlanContext): void {
   const input = { desired, observed: world(desired, observed), context, now: found };
-  const run = planSteps({ ...input, running: [], answers: new Map(), inFlight: new Map() });
+  const run = planSteps({ ...input, running: [], answers: new Map(), inFlight: new Map(), memory: new Map() });
   const taken: Action[] = [];
   for (let next = run.next(); ; next = run.next()) {
     if (!next.done) {

@@ -42,6 +42,7 @@ export function wholeOf(simulated: SimulatedWorld): { readonly steps: readonly P
     running: [],
     answers: answersFor(now),
     inFlight: new Map(),
+    memory: new Map(),
   });
   const steps: PlannedStep[] = [];
   for (let next = generator.next(); ; next = generator.next()) {

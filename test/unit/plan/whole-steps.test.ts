@@ -19,7 +19,16 @@ function stepsOf(
   more: Partial<WholeInput> = {},
 ): { readonly steps: readonly PlannedStep[]; readonly end: PlanEnd } {
   const context = { now, backoff: new Map(), silenceLimitMs };
-  const input = { desired, observed, context, running: [], answers: new Map(), inFlight: new Map(), ...more };
+  const input = {
+    desired,
+    observed,
+    context,
+    running: [],
+    answers: new Map(),
+    inFlight: new Map(),
+    memory: new Map(),
+    ...more,
+  };
   const run = planSteps({ ...input, now: plan(desired, observed, input.context) });
   const steps: PlannedStep[] = [];
   for (let next = run.next(); ; next = run.next()) {
@@ -39,12 +48,15 @@ test("a new size of a loaded model: the write names the field, the reload the in
   const before = desiredFrom({ models: [{ id: "acme/a:Q8_0", ctxSize: 4096 }] });
   const after = desiredFrom({ models: [{ id: "acme/a:Q8_0", ctxSize: 8192 }] });
   const observed = world(before, { ...a, router: { loaded: ["acme/a:Q8_0"] } });
-  const { steps, end } = stepsOf(after, observed, { inFlight: new Map([["acme/a:Q8_0", 2]]) });
+  const { steps, end } = stepsOf(after, observed, {
+    inFlight: new Map([["acme/a:Q8_0", 2]]),
+    memory: new Map([["acme/a:Q8_0", 1000]]),
+  });
   assert.deepEqual(kinds(steps), ["now preset.write", "later router.reload"]);
   const [write, reload] = steps;
   assert.deepEqual(write?.changes, [{ subject: "acme/a:Q8_0", field: "ctx-size", from: "4096", to: "8192" }]);
   assert.deepEqual([write?.ends, reload?.changes], [[], []]);
-  assert.deepEqual(reload?.ends, [{ model: "acme/a:Q8_0", inFlight: 2 }]);
+  assert.deepEqual(reload?.ends, [{ model: "acme/a:Q8_0", inFlight: 2, memoryBytes: 1000 }]);
   assert.deepEqual([totalsOf(steps).reload, totalsOf(steps).inFlight], [1, 2]);
   assert.deepEqual([end.isComplete, end.plan.actions, end.plan.held], [true, [], []]);
 });
@@ -121,7 +133,7 @@ test("a requested removal ends with its mark, and unloads the model", () => {
   const observed = world(desiredFrom({ models: ["acme/a:Q8_0"] }), { ...a, router: { loaded: ["acme/a:Q8_0"] } });
   const { steps, end } = stepsOf(desired, observed, { inFlight: new Map([["acme/a:Q8_0", 1]]) });
   assert.deepEqual(kinds(steps), ["now model.remove", "later router.reload"]);
-  assert.deepEqual(steps[0]?.ends, [{ model: "acme/a:Q8_0", inFlight: 1 }]);
+  assert.deepEqual(steps[0]?.ends, [{ model: "acme/a:Q8_0", inFlight: 1, memoryBytes: null }]);
   assert.deepEqual([totalsOf(steps).reload, end.world.desired.removals], [0, []]);
 });
 

@@ -93,7 +93,7 @@ test("a pull that the hub refuses is a problem; one for which the disk is too fu
       awaits: null,
       changes: [],
       bytes: 7,
-      ends: [{ model: "a/b:c", inFlight: 2 }],
+      ends: [{ model: "a/b:c", inFlight: 2, memoryBytes: null }],
     },
   ];
   const refused = { action: pull, failure: failureOf(new GatewayError("hub_not_found", "the hub has no a/b")) };
@@ -131,7 +131,7 @@ test("a pull that the hub refuses is a problem; one for which the disk is too fu
     awaits: null,
     changes: [],
     bytes: 7,
-    ends: [{ model: "a/b:c", inFlight: 2 }],
+    ends: [{ model: "a/b:c", inFlight: 2, memoryBytes: null }],
   });
   assert.deepEqual(body.totals, {
     steps: 2,
