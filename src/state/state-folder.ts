@@ -135,8 +135,13 @@ export function createStateFolder(options: {
           await hold();
           await writeState(path, text);
         } catch (error) {
-          setFailed(error);
-          throw error;
+          // A folder that goes during the write is ENOENT for its file, and has a remedy of its own.
+          const cause: unknown = await hold().then(
+            () => error,
+            (why: unknown) => why,
+          );
+          setFailed(cause);
+          throw cause;
         }
       }),
   };

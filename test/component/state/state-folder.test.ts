@@ -78,6 +78,24 @@ describe("the state folder", () => {
     assert.equal(await onDisk(), 2048);
   });
 
+  it("that goes during a write is reported as a folder that is gone, not as a file", async (t) => {
+    const stateDir = join(await scratchFolder(t), "state");
+    const lock = await lockState(stateDir);
+    const told: StateFolderReport[] = [];
+    let goes = true;
+    const hold = async (): Promise<void> => {
+      await lock.hold();
+      if (goes) await rename(stateDir, `${stateDir}.away`);
+      goes = false;
+    };
+    const folder = createStateFolder({ stateDir, hold, onChange: (report) => void told.push(report) });
+    const error = await refusal(folder.write(join(stateDir, "history.json"), "{}"));
+    assert.match(error.message, /put the folder back, or restart the gateway/);
+    assert.deepEqual([told.length, told[0]?.reason], [1, "StateUnwritable"]);
+    assert.match(told[0]?.message ?? "", /put the folder back/);
+    await assert.rejects(stat(stateDir));
+  });
+
   it("that another gateway took is not written any more", async (t) => {
     const { stateDir, edit, onDisk } = await openFolder(t);
     await writeFile(join(stateDir, "gateway.lock"), JSON.stringify({ pid: 1, started: "", id: "x" }));
