@@ -136,7 +136,7 @@ export async function takeFile<T>(
         // Of a process that died while it replaced the lock.
         if (claimed !== null && !(await living(claimed))) await rm(claim, { force: true });
         await delay(pauseMs);
-      } else if (await replaced(path, seen, mine).finally(() => rm(claim))) return null;
+      } else if (await replaced(path, seen, mine, claim)) return null;
     }
     throw new GatewayError("state_unwritable", `${path} cannot be replaced: delete it`);
   } finally {
@@ -155,11 +155,15 @@ async function linked(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Only under the claim: without it, two that saw the same dead lock each replaced it, the second one a living lock. */
-async function replaced(path: string, dead: string, mine: string): Promise<boolean> {
-  if ((await readIfPresent(path)) !== dead) return false;
-  await rename(mine, path);
-  return true;
+/** Ends the claim. Only under it: without it, two that saw the same dead lock each replaced it, the second one a living lock. */
+async function replaced(path: string, dead: string, mine: string, claim: string): Promise<boolean> {
+  try {
+    if ((await readIfPresent(path)) !== dead) return false;
+    await rename(mine, path);
+    return true;
+  } finally {
+    await rm(claim);
+  }
 }
 
 /** This process as the holder of a lock. */

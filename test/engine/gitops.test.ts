@@ -38,7 +38,7 @@ async function makeRepository(t: TestContext, url: string): Promise<Repository> 
   const commented = join(root, "comment.md");
   const command = commandLine([]).map((word) => `'${word}'`);
   // GitHub itself cannot be reached from here: what is commented on which pull request.
-  const gh = `[ "$1 $2 $3" = "pr comment 17" ] && [ "$GH_TOKEN" = github-token ]\nwhile [ "$1" != --body-file ]; do shift; done\ncp "$2" '${commented}'`;
+  const gh = `[ "$1 $2 $3 $GH_TOKEN" = "pr comment 17 github-token" ]\nwhile [ "$1" != --body-file ]; do shift; done\ncp "$2" '${commented}'`;
   for (const [name, script] of [
     ["model-gateway", `exec ${command.join(" ")} "$@"`],
     ["gh", gh],

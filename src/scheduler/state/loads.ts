@@ -70,7 +70,7 @@ function placedModel(state: State, id: string): Placed {
   const model = state.models.get(id);
   return {
     id,
-    isLeaving: model?.unload != null,
+    isLeaving: (model?.unload ?? null) !== null,
     pinned: state.world.isPinned(id),
     inFlight: model?.inFlight ?? 0,
     waiting: model && !isHeld(state, model) ? model.queue.length : 0,

@@ -69,7 +69,8 @@ export function leave(state: State, ticket: Ticket): void {
 
 /** All requests that wait for the model, or these. */
 export function reject(state: State, id: string, error: GatewayError, tickets = modelOf(state, id).queue): void {
-  for (const ticket of [...tickets]) {
+  // The queue loses each of them meanwhile.
+  for (const ticket of tickets.slice()) {
     leave(state, ticket);
     emit(state, { kind: "reject", ticket, error });
   }
