@@ -21,8 +21,9 @@ const counted = [
 ];
 
 const rows = steps.map(({ message, bytes, reason, changes, ends }) => {
+  // A model whose name the step has is not named again.
   const fields = changes.map(({ subject, field, from, to }) =>
-    [subject, `${field}:`, from, "→", to].map(plain).join(" "),
+    [...(message.includes(subject) ? [] : [subject]), `${field}:`, from, "→", to].map(plain).join(" "),
   );
   const reloads = ends.map(({ model, inFlight }) => `ends the instance of ${plain(model)} (${inFlight} in flight)`);
   const what = bytes === null ? plain(message) : `${plain(message)}, ${size(bytes)}`;

@@ -111,7 +111,7 @@ test("the workflow: a change is planned, commented, applied, and other changes a
     assert.match(text, /^\*\*gateway\.yaml: \d+ steps, 1 to pull \([\d.]+ MB\)/);
     assert.ok(
       text.includes(
-        `| pull ${model}, ${(bytes.length / 1e6).toFixed(1)} MB | ModelAbsent | ${model} revision: none → main`,
+        `| pull ${model}, ${(bytes.length / 1e6).toFixed(1)} MB | ModelAbsent | file: none → gemma-3-270m-it-Q8_0.gguf<br>revision: none → main<br>commit: none → `,
       ),
       text,
     );
