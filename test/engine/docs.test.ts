@@ -5,7 +5,7 @@ import { appendFile, copyFile, mkdir, symlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { packageRoot } from "../../src/settings/settings.ts";
-import { starterId } from "../../src/starter/starter-model.ts";
+import { starterFileName, starterId } from "../../src/starter/starter-model.ts";
 import { startCommand } from "../support/command.ts";
 import { type CodeBlock, codeBlocks } from "../support/doc-pages.ts";
 import { whisperServer } from "../support/engine.ts";
@@ -95,8 +95,9 @@ async function startReader(t: TestContext): Promise<Reader> {
   // In the file: what a call has set is taken out by the page that shows `reset`.
   const speech = "speech: { transcription: { model: base.en }, synthesis: { voice: en_US-lessac-medium } }";
   await appendFile(folders.configPath, `\n${speech}\n`);
-  // The repository of docs/gitops.md.
-  await copyFile(folders.configPath, join(folders.root, "gateway.yaml"));
+  // The repository of docs/gitops.md, with the file that the document names.
+  for (const file of [basename(folders.configPath), starterFileName])
+    await copyFile(join(folders.stateDir, file), join(folders.root, file));
   const answer = await fetch(`${base}/api/reconcile?wait=true`, { method: "POST" });
   assert.equal(answer.status, 200, await answer.text());
   return { run: (block) => runBlock(folders, base, block), runModule: ({ code }) => runModule(base, code) };
