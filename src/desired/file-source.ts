@@ -111,14 +111,8 @@ export function watchFileSource(options: FileSourceOptions) {
   // What changed between the first look and the watcher's own has no event.
   watcher.on("ready", () => void settle());
   watcher.on("error", (error) => options.warn("watching failed; polling continues", { error: String(error) }));
-  let stamp = "";
-  /** By the file's status: a read wakes an idle gateway six times. */
-  async function look(): Promise<void> {
-    const before = stamp;
-    stamp = await stampOf(path);
-    if (seenHash === null || stamp !== before) await settle();
-  }
-  const poll = setInterval(() => void look(), options.pollMs).unref();
+  const poll = setInterval(() => void settle(), options.pollMs);
+  poll.unref();
 
   return {
     status: () => status,
@@ -138,13 +132,6 @@ export function watchFileSource(options: FileSourceOptions) {
 /** Of those in the file before: one that leaves it and comes back loses what the API had set for it. */
 function lacksModel(text: Buffer, { current, inFile }: DesiredStore): boolean {
   return current().document.models.some(({ id }) => inFile(id) !== undefined && !text.includes(id));
-}
-
-function stampOf(path: string): Promise<string> {
-  return stat(path).then(
-    ({ ino, size, mtimeMs, ctimeMs }) => [ino, size, mtimeMs, ctimeMs].join(" "),
-    () => "",
-  );
 }
 
 /** What the file holds; without that, its state. */
