@@ -161,12 +161,15 @@ test("interface 4, Pull: a failure for good is answered, and takes out what the 
 test("interface 4, Pull: a hub that is away is waited for, but not for ever", async (t) => {
   const { hub, gateway } = await startWithHub(t);
   hub.addRepo("acme/late", { files: { "late-Q8_0.gguf": modelBytes(talkingModel("late")) } });
-  hub.failNext({ status: 503, times: 3 });
+  let isAway = true;
+  // Not three times: the fourth try, begun as the third failed, would then bring the model before the pull is given up.
+  hub.failNext({ status: 503, times: Number.POSITIVE_INFINITY, match: () => isAway });
   const failures = triesAtOnce(t, gateway);
   const { status, body } = await pull(gateway, "acme/late:Q8_0");
+  isAway = false;
   assert.equal(status, 502);
   assert.match(String(body["error"]), /503/);
-  assert.equal(failures(), 3);
+  assert.ok([3, 4].includes(failures()), `${failures()} tries`);
   assert.deepEqual(await documentModels(gateway), []);
   assert.deepEqual((await pull(gateway, "acme/late:Q8_0")).body, { status: "success" });
 });
