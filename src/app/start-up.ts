@@ -84,7 +84,7 @@ async function removeLeftoverPartials({ settings, store, gatewayId, logger, warn
 }
 
 const placeCheckMs = 2_000;
-const fileCheckMs = 1_000;
+const fileCheckMs = 2_000;
 
 /** Wakes the loop when the folder of the model cache comes or goes, or a model's file changes, until the signal aborts. */
 export function watchCache({ settings, loop }: Core, signal: AbortSignal): void {

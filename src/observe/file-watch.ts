@@ -42,7 +42,7 @@ export interface FileWatch {
 }
 
 /** Models per check, in turns if there are more. A thousand files each second took 2 % of a core. */
-const modelsPerCheck = 50;
+const modelsPerCheck = 100;
 
 export function watchFiles({ everyMs, last, onModel, onSource }: FileWatch): () => void {
   let stamps = new Map<string, string | null>();

@@ -38,7 +38,8 @@ export function renderPreset(
   isUnknown: (name: string) => boolean = () => false,
 ): string {
   const inForce = sectionsInForce(current);
-  const byName = new Map(wanted.map((entry) => [registeredId(entry.name), entry]));
+  // Of several with one name the first.
+  const byName = new Map(wanted.toReversed().map((entry) => [registeredId(entry.name), entry]));
   const drafts = current.sections.map((section, index): Draft | null => {
     if (section.name === null) return index === 0 ? preamble(section) : commentOut(section, null);
     const name = registeredId(section.name);

@@ -10,6 +10,7 @@ import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { readSettings } from "../../src/settings/settings.ts";
 import { installedServer } from "../support/engine.ts";
 import { cacheTalker } from "../support/folders.ts";
+import { quantile } from "./goals.ts";
 
 interface Target {
   readonly name: string;
@@ -67,11 +68,6 @@ async function many(target: Target, body: object, stream: boolean, count: number
     }),
   );
   return samples;
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
 interface Scenario {

@@ -1,6 +1,6 @@
 // What a pull at full speed costs the chats beside it: their slowest hundredth, with a pull of 4 GB under way and a pass of the
 // reconciler each second, beside a gateway that has nothing else to do. Argument: megabytes (4096).
-import { judge } from "./goals.ts";
+import { judge, quantile } from "./goals.ts";
 import { startHub } from "./hub-process.ts";
 import { type Answers, ask } from "./wire/load.ts";
 import { startTargets, type Target } from "./wire/targets.ts";
@@ -9,7 +9,7 @@ const [megabytes = "4096"] = process.argv.slice(3);
 const model = "acme/big-GGUF:Q8_0";
 const undo: (() => Promise<void>)[] = [];
 
-const p99 = ({ totals }: Answers): number => totals.toSorted((a, b) => a - b)[Math.floor(totals.length * 0.99)] ?? 0;
+const p99 = ({ totals }: Answers): number => quantile(totals, 0.99);
 
 async function running({ port, headers }: Target): Promise<boolean> {
   const status = (await (await fetch(`http://127.0.0.1:${port}/status`, { headers })).json()) as {
@@ -46,7 +46,7 @@ try {
     if (!(await running(gateway))) break;
     busy.push(value);
   }
-  const middle = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN;
+  const middle = (values: readonly number[]): number => quantile(values, 0.5);
   const verdict = judge(
     "busy",
     "p99 of a chat, pulling / idle",

@@ -32,3 +32,9 @@ export function judge(
   findings.push({ row, figure, value, goal, verdict, measured });
   return `${goal.least === undefined ? `<= ${goal.most}` : `>= ${goal.least}`}: ${verdict}`;
 }
+
+/** The value that this share of them does not exceed; NaN: there is none. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}

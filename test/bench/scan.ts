@@ -8,7 +8,7 @@ import { scanBody } from "../../src/http/json/body-scan.ts";
 import { plan } from "../../src/plan/plan.ts";
 import { desiredFrom, silenceLimitMs, world } from "../unit/plan/world.ts";
 import { fillCache } from "./full-cache.ts";
-import { judge } from "./goals.ts";
+import { judge, quantile } from "./goals.ts";
 
 const rounds = 32;
 
@@ -23,10 +23,9 @@ async function timed(what: string, work: () => unknown, goalMs?: number): Promis
     cpuTimes.push((user + system) / 1000);
   }
   const [first = 0, ...later] = times;
-  const middleOf = (values: readonly number[]): number => values.toSorted((x, y) => x - y)[rounds / 2] ?? Number.NaN;
-  const middle = middleOf(later);
+  const middle = quantile(later, 0.5);
   const range = `${Math.min(...later).toFixed(1)}–${Math.max(...later).toFixed(1)}, ${rounds} times`;
-  const cpuTime = `${middleOf(cpuTimes.slice(1)).toFixed(1)} ms of processor time`;
+  const cpuTime = `${quantile(cpuTimes.slice(1), 0.5).toFixed(1)} ms of processor time`;
   const verdict = goalMs === undefined ? "" : `; ${judge("scan", `${what}, ms`, middle, { most: goalMs }, { later })}`;
   console.log(`${what}: first ${first.toFixed(1)} ms, then ${middle.toFixed(1)} ms (${range}), ${cpuTime}${verdict}`);
 }

@@ -32,10 +32,11 @@ test("every flag and variable that a page names exists", () => {
     "--data-binary",
     // Node's own.
     "--max-semi-space-size",
+    "--v8-pool-size",
     "--enable-source-maps",
     "--optimize-for-size",
   ]);
-  const named = docs.match(/(?<![\w-])--[a-z]+(?:-[a-z]+)*/g) ?? [];
+  const named = docs.match(/(?<![\w-])--[a-z]+\d*(?:-[a-z]+)*/g) ?? [];
   assert.deepEqual(
     named.filter((flag) => !known.has(flag)),
     [],

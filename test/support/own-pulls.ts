@@ -37,12 +37,12 @@ export async function startWithHub(
   return { hub, gateway };
 }
 
-/** Each next try is made at once and not after its backoff. Returns how many have failed so far. */
-export function triesAtOnce(t: TestContext, gateway: TestGateway): () => number {
+/** Each next try, up to `most`, is made at once and not after its backoff. Returns how many have failed so far. */
+export function triesAtOnce(t: TestContext, gateway: TestGateway, most = Number.POSITIVE_INFINITY): () => number {
   let failures = 0;
   const unfollow = gateway.gateway.journal.follow(({ type }) => {
     if (type !== "action.failed") return;
-    failures++;
+    if (++failures >= most) return;
     void gateway.json("/api/reconcile", { method: "POST" });
   });
   cleanUp(t, unfollow);

@@ -1,5 +1,4 @@
 // The HTTP interface of Piper's server from 1.5.0 on, which sherpa-server.ts speaks too.
-
 import { GatewayError, reasonOf } from "../../core/errors.ts";
 import { isJsonObject, parseJson } from "../../core/json.ts";
 import { readAtMost } from "../../core/read-at-most.ts";

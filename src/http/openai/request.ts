@@ -7,6 +7,7 @@ import { type KeepAlive, parseKeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { readValue, type ScanResult, scanBody } from "../json/body-scan.ts";
 import { notJson, scanInTurns, withoutMark } from "../server/json-body.ts";
+import { shortBody } from "../server/plain-requests.ts";
 
 export interface CompatRequest {
   readonly model: CachedModel;
@@ -21,9 +22,6 @@ export interface CompatRequest {
 const read = ["model", "stream", "ctx_size", "num_ctx", "keep_alive"] as const;
 
 type Members = Readonly<Partial<Record<(typeof read)[number], unknown>>>;
-
-/** Bytes up to which a body is parsed: faster than our scan, and within 0.1 ms whatever is in it. */
-const shortBody = 16 * 1024;
 
 /** The most that is sent for a reason: thousands of texts to embed, as tokens. */
 const mostValues = 4_000_000;

@@ -1,7 +1,7 @@
 // What the gateway costs beside a bare proxy of the same platform, nginx, haproxy and the model's process itself: the same requests to each
 // in turn, several rounds after one to warm up, reported as ratios. Processor time is the steadiest figure. Arguments: rounds (5), names of rows (all).
 import { processorTime, residentMegabytes } from "../../support/processes.ts";
-import { type Goal, judge } from "../goals.ts";
+import { type Goal, judge, quantile } from "../goals.ts";
 import { type Answers, type Ask, ask } from "./load.ts";
 import { startTargets, type Target } from "./targets.ts";
 
@@ -20,11 +20,6 @@ interface Row {
   readonly figures: Readonly<Record<string, Figure>>;
   /** The two targets of the ratio; where given, only these are measured. */
   readonly ratio?: readonly [of: string, to: string];
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
 const perThousand: Figure["of"] = (_answers, cpuMs, { count }) => (cpuMs / count) * 1000;

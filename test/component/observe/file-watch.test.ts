@@ -78,7 +78,7 @@ it("models that the document names are looked at, the others not; a source once 
 it("of many models each is looked at in its turn", async (t) => {
   const root = await scratchFolder(t);
   const repo = cacheRepo(root, "acme/demo");
-  const ids = Array.from({ length: 60 }, (_, index) => `acme/demo:m${index}`);
+  const ids = Array.from({ length: 120 }, (_, index) => `acme/demo:m${index}`);
   for (const id of ids) await repo.plain(commit, `${id.slice("acme/demo:".length)}.gguf`, modelHead(id));
   await repo.main(commit);
   const document = toDesired(toTree({ version: 1, models: ids }));

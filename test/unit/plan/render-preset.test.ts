@@ -216,6 +216,12 @@ test("a context size of ours goes over a person's own, which stays as a comment"
   assert.match(text, /^threads = 2$/m);
 });
 
+test("of two wanted sections that the router takes for one the first goes into its section", () => {
+  const text = render("", [star, alpha("1024")]);
+  const two = render(text, [star, alpha("2048"), { ...alpha("4096"), name: "acme/alpha:q8_0" }]);
+  assert.equal(presetCtxSize(parsePreset(two), "acme/alpha:Q8_0"), 2048);
+});
+
 test("a size that is not ours any more takes only our keys along", () => {
   const ours = render("", [star, alpha("4096")]);
   assert.equal(render(ours), render(""));
