@@ -22,6 +22,8 @@ export interface GatewayEvents {
   /** The router's list was read, or an instance is gone. */
   modelsListed: [];
   passed: [pass: Pass];
+  /** What had drifted from the document was brought back. */
+  driftMended: [];
   /** Failures are to be forgotten. */
   retried: [];
   actionStarted: [action: Action];

@@ -23,7 +23,7 @@ export function recordHistory({ events, history, loop }: Parts): void {
       history.outcome(generation, outcome, problem);
     }
     if (!isConverged(pass)) return;
-    history.mended();
+    if (history.mended()) events.emit("driftMended");
     inForce = generation;
   });
 }
@@ -49,12 +49,18 @@ export function outcomeOf(
   return { outcome: isStopped && !isMoving ? "stuck" : "pending", problem };
 }
 
-/** What brings back a document that was in force. Before that in this run, a router and engines that are started are no drift. */
+/** What brings back a document that was in force; not what a request or the time asks for. Before that in this run, a router and engines that are
+ * started are no drift. */
 export function driftIn({ plan, desired }: Pick<Pass, "plan" | "desired">, isRunning: boolean): readonly DriftItem[] {
   if (desired.document.suspend) return [];
   const held = plan.held.flatMap(({ action, why }) => (why === "prune" ? [] : action));
-  const isOfStart = ({ kind }: Action): boolean => kind.startsWith("router.") || kind.startsWith("speech.");
   return [...plan.actions, ...held]
-    .filter((action) => action.kind !== "model.remove" && (isRunning || !isOfStart(action)))
+    .filter((action) => isDrift(action, isRunning))
     .map(({ kind, key, reason, message }) => ({ kind, key, reason, message }));
+}
+
+function isDrift(action: Action, isRunning: boolean): boolean {
+  if (action.kind === "model.remove" || "requested" in action) return false;
+  if (action.kind.startsWith("speech.st")) return isRunning && action.reason === "EngineCrashed";
+  return isRunning || !action.kind.startsWith("router.");
 }

@@ -10,6 +10,7 @@ export function createMetering({ events, router, idOf }: Base & Machine & Pick<S
   const work = createWorkMeters();
   events.on("actionProgressed", work.progressed);
   events.on("actionSettled", work.settled);
+  events.on("driftMended", work.driftMended);
   events.on("loadFailed", (id) => work.loadFailed(idOf(id)));
   events.on("modelsListed", () =>
     work.listed(new Map(router.instances.list().map(({ id, origin }) => [idOf(id), origin]))),

@@ -2,7 +2,6 @@
 import type { Outcome } from "../execute/executor.ts";
 import { type Action, type ActionKind, actionKinds, type Progress } from "../plan/actions.ts";
 import { isConverged, type Pass } from "../reconcile/loop.ts";
-import { DriftCounter } from "./drift.ts";
 import { actionBounds } from "./families.ts";
 import { Histogram } from "./histogram.ts";
 
@@ -26,12 +25,11 @@ export function createWorkMeters() {
     actionKinds.map((kind) => [kind, { succeeded: 0, failed: 0, cancelled: 0, duration: new Histogram(actionBounds) }]),
   );
   const loads = new Map<string, LoadMeter>();
-  const drift = new DriftCounter();
   /** Bytes that a pull has reported last, by key. */
   const pulled = new Map<string, number>();
   /** The address of each model's process. */
   let processes: ReadonlyMap<string, string> = new Map();
-  const totals = { pullBytes: 0, routerStarts: 0, lastSuccessAt: 0 };
+  const totals = { pullBytes: 0, routerStarts: 0, lastSuccessAt: 0, driftMended: 0 };
 
   function loadsOf(model: string): LoadMeter {
     let meter = loads.get(model);
@@ -43,13 +41,12 @@ export function createWorkMeters() {
     actions: (): ReadonlyMap<ActionKind, ActionMeter> => actions,
     /** By model id. */
     loads: (): ReadonlyMap<string, LoadMeter> => loads,
-    totals: () => ({ ...totals, driftMended: drift.mended }),
+    totals: (): Readonly<typeof totals> => totals,
     /** `at`: ms since the epoch. */
     passed: (pass: Pass, at: number): void => {
-      const isInForce = isConverged(pass);
-      drift.passed(pass.desired.generation, isInForce);
-      if (isInForce) totals.lastSuccessAt = at;
+      if (isConverged(pass)) totals.lastSuccessAt = at;
     },
+    driftMended: (): void => void totals.driftMended++,
     settled: ({ action, ms, error }: Outcome): void => {
       pulled.delete(action.key);
       const meter = actions.get(action.kind);
@@ -60,7 +57,6 @@ export function createWorkMeters() {
       }
       meter.succeeded++;
       meter.duration.observe(ms / 1000);
-      drift.succeeded(action);
       if (action.kind === "router.start" || action.kind === "router.restart") totals.routerStarts++;
     },
     /** Of a pull that is resumed the first report has what was there before. */

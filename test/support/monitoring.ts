@@ -23,10 +23,12 @@ interface Dashboard {
 }
 
 export const alerts = (
-  parse(readProjectFile("docs/alerts.yaml")) as { readonly groups: readonly { readonly rules: readonly Alert[] }[] }
+  parse(readProjectFile("docs/operations/alerts.yaml")) as {
+    readonly groups: readonly { readonly rules: readonly Alert[] }[];
+  }
 ).groups.flatMap(({ rules }) => rules);
 
-export const dashboard = JSON.parse(readProjectFile("docs/grafana.json")) as Dashboard;
+export const dashboard = JSON.parse(readProjectFile("docs/operations/grafana.json")) as Dashboard;
 
 /** Each query with where it stands. */
 export const queries: readonly (readonly [where: string, expr: string])[] = [

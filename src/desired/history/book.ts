@@ -44,13 +44,14 @@ export async function openHistory({
   let isBehind = false;
   let trouble = "";
 
-  function change(next: History): void {
-    if (next === history) return;
+  function change(next: History): boolean {
+    if (next === history) return false;
     history = next;
     isBehind = true;
     writing ??= write().finally(() => {
       writing = null;
     });
+    return true;
   }
 
   /** Changes meanwhile are one more write. */
@@ -102,7 +103,8 @@ export async function openHistory({
       const told = what.map((item) => ({ ...item, message: shortText(item.message) }));
       change(withDrift(history, generation, told, timeNow()));
     },
-    mended: (): void => change(withDriftMended(history, timeNow())),
+    /** Returns whether a drift was open. */
+    mended: (): boolean => change(withDriftMended(history, timeNow())),
     current: (): History => history,
     /** Errors: `generation_not_found`. */
     entry: (generation: number): HistoryEntry => {

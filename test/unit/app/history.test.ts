@@ -123,4 +123,14 @@ describe("drift", () => {
     assert.deepEqual(kinds({ actions: [start, pull] }, false), ["model.pull"]);
     assert.deepEqual(kinds({ held: [held(pull, "suspended")], tree: { version: 1, suspend: true } }), []);
   });
+
+  it("is what a crash ended, and not what a request asks for", () => {
+    const choice = "voice-medium";
+    const speech: Action = { ...start, kind: "speech.start", key: "speech/synthesis", engine: "synthesis", choice };
+    assert.deepEqual(kinds({ actions: [{ ...speech, reason: "EngineCrashed" }] }), ["speech.start"]);
+    assert.deepEqual(kinds({ actions: [{ ...speech, reason: "EngineStopped" }] }), []);
+    const voice: Action = { ...base, kind: "voice.pull", key: "voice/a", message: "pull a", voice: "a" };
+    assert.deepEqual(kinds({ actions: [voice] }), ["voice.pull"]);
+    assert.deepEqual(kinds({ actions: [{ ...voice, requested: true }] }), []);
+  });
 });

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GatewayError } from "../../../src/core/errors.ts";
-import { DriftCounter } from "../../../src/metrics/drift.ts";
 import { createWorkMeters } from "../../../src/metrics/work.ts";
 import type { Action } from "../../../src/plan/actions.ts";
 
@@ -71,31 +70,4 @@ test("loads and unloads follow the processes, whatever ended them", () => {
   ]);
   work.keep(new Set(["b"]));
   assert.deepEqual([...work.loads().keys()], ["b"]);
-});
-
-const preset: Action = { ...common, kind: "preset.write", key: "preset", text: "", replaces: "x" };
-
-test("drift: counted once it is mended, and not where an edit or a request caused the actions", () => {
-  const drift = new DriftCounter();
-  const steps: readonly (readonly [what: string, step: () => void, mended: number])[] = [
-    ["the first document is applied", () => drift.succeeded(preset), 0],
-    ["it is in force", () => drift.passed(1, true), 0],
-    ["nothing happens", () => drift.passed(1, true), 0],
-    ["something differs", () => drift.passed(1, false), 0],
-    ["two actions", () => [preset, reload].forEach((action) => drift.succeeded(action)), 0],
-    ["it is mended", () => drift.passed(1, true), 1],
-    ["and stays so", () => drift.passed(1, true), 1],
-    ["an edit", () => drift.passed(2, false), 1],
-    ["its action", () => drift.succeeded(preset), 1],
-    ["the edit is in force", () => drift.passed(2, true), 1],
-    ["a collection that was asked for", () => drift.succeeded({ ...common, kind: "cache.gc", key: "cache" }), 1],
-    ["no drift", () => drift.passed(2, true), 1],
-    ["the router crashed", () => drift.passed(2, false), 1],
-    ["and is started", () => drift.succeeded(start), 1],
-    ["again as it was", () => drift.passed(2, true), 2],
-  ];
-  for (const [what, step, mended] of steps) {
-    step();
-    assert.equal(drift.mended, mended, what);
-  }
 });
