@@ -117,7 +117,7 @@ test("Ctrl+C leaves: the pull goes on, and rm gives it up", async (t) => {
   assert.match(stderr, /Left\. The pull continues; `node \S+ rm acme\/new-GGUF:Q8_0 [^`]*--port \d+` cancels it\./);
   assert.deepEqual((await document()).models, [model]);
   const table = await run("status");
-  assert.match(table.stdout, /^\* pull acme\/new-GGUF:Q8_0: [\d.]+ k?B of [\d.]+ kB/m);
+  assert.match(table.stdout, /^\* pull acme\/new-GGUF:Q8_0 \(\d+s\): [\d.]+ k?B of [\d.]+ kB/m);
   assert.equal((await run("rm", model, "--yes")).code, 0);
   await until("given up", async () => (await document()).models?.length === 0 && (await status()).running.length === 0);
   assert.deepEqual(await readdir(folders.cacheDir), ["models--acme--alpha"]);
