@@ -14,33 +14,35 @@ export function resetTree(applied: DocumentTree, tree: DocumentTree, fields: rea
 }
 
 function resetField(tree: DocumentTree, field: string, changes: readonly Change[]): DocumentTree {
-  const within = changes.filter(({ path }) => isWithin(formatPath(path), field));
+  const within = changes.filter(({ path }) => isWithin(path, field));
   if (within.length > 0) return within.reduce((after, { path, before }) => setAt(after, path, before), tree);
-  const around = changes.find(({ path }) => isWithin(field, formatPath(path)));
-  const part = around && partBelow(around, field);
-  if (!part) throw notDifferent(field, changes);
-  const without = setAt(tree, part.path, part.before);
-  // A part that only calls have set leaves nothing behind; a model without fields is still a model.
-  const isModel = around.path[0] === "models" && around.path.length === 2;
-  const isLeft = around.before !== undefined || isModel || !isEmpty(valueAt(without, around.path));
-  return isLeft ? without : setAt(without, around.path, undefined);
+  for (const around of changes) {
+    const part = partBelow(around, field);
+    if (!part) continue;
+    const without = setAt(tree, part.path, part.before);
+    // A part that only calls have set leaves nothing behind; a model without fields is still a model.
+    const isModel = around.path[0] === "models" && around.path.length === 2;
+    const isLeft = around.before !== undefined || isModel || !isEmpty(valueAt(without, around.path));
+    return isLeft ? without : setAt(without, around.path, undefined);
+  }
+  throw notDifferent(field, changes);
 }
 
-/** `models.acme/a:Q8_0` is around `models.acme/a:Q8_0.ctxSize`. */
-function isWithin(path: string, around: string): boolean {
-  return path === around || path.startsWith(`${around}.`);
+/** By keys: a model id has dots, so `models.acme/m:v1` starts the text `models.acme/m:v1.5` and is another model. */
+function isWithin(path: readonly string[], field: string): boolean {
+  return path.some((_, index) => formatPath(path.slice(0, index + 1)) === field);
 }
 
 /** The field in a part that came or went as a whole. */
-function partBelow(change: Change, field: string): Change | null {
-  const { path, before, after } = change;
-  if (formatPath(path) === field) return change;
+function partBelow({ path, before, after }: Change, field: string): Change | null {
   const whole = after ?? before;
   if (!isJsonObject(whole)) return null;
-  const key = Object.keys(whole).find((each) => isWithin(field, formatPath([...path, each])));
-  if (key === undefined) return null;
-  const of = (side: Json | undefined): Json | undefined => valueAt(side, [key]);
-  return partBelow({ path: [...path, key], before: of(before), after: of(after) }, field);
+  for (const key of Object.keys(whole)) {
+    const part = { path: [...path, key], before: valueAt(before, [key]), after: valueAt(after, [key]) };
+    const found = formatPath(part.path) === field ? part : partBelow(part, field);
+    if (found) return found;
+  }
+  return null;
 }
 
 function valueAt(tree: Json | undefined, path: readonly string[]): Json | undefined {

@@ -49,6 +49,19 @@ describe("reset", () => {
     assert.deepEqual((reset("models.acme/c:Q8_0.keep")["models"] as JsonObject)["acme/c:Q8_0"], {});
   });
 
+  it("of a model leaves another whose id begins with its id and a dot", () => {
+    const models = { "acme/m:v1": { ctxSize: 1 }, "acme/m:v1.5": { ctxSize: 2, keep: true } };
+    const both: JsonObject = { version: 1, models };
+    const withoutFirst = { version: 1, models: { "acme/m:v1.5": models["acme/m:v1.5"] } };
+    const withoutSecond = { version: 1, models: { "acme/m:v1": models["acme/m:v1"] } };
+    const withoutSize = { version: 1, models: { ...models, "acme/m:v1.5": { keep: true } } };
+    for (const applied of [{ version: 1, models: {} }, { version: 1 }]) {
+      assert.deepEqual(resetTree(applied, both, ["models.acme/m:v1"]), withoutFirst);
+      assert.deepEqual(resetTree(applied, both, ["models.acme/m:v1.5"]), withoutSecond);
+      assert.deepEqual(resetTree(applied, both, ["models.acme/m:v1.5.ctxSize"]), withoutSize);
+    }
+  });
+
   it("refuses what does not differ, and names what does", () => {
     for (const field of ["version", "context.other", `models.${a}.ctx`, "models.acme/d:Q8_0", "", "suspend.x"])
       assert.throws(
