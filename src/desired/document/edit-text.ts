@@ -69,8 +69,11 @@ function edit(document: AnyDocument, { path, after }: Change): void {
     if (after !== undefined)
       models.add(document.createNode(entryOf(id, rest.length === 0 ? after : nest(rest, after))));
   } else if (rest.length > 0) setIn(document, mapAt(document, models, index), rest, after);
-  else if (after === undefined) models.delete(index);
-  else models.set(index, document.createNode(entryOf(id, after)));
+  else if (after === undefined) {
+    models.delete(index);
+    // A list of lines without indent would be `[]` below its comment, where it is no YAML.
+    if (models.items.length === 0) models.flow = true;
+  } else models.set(index, document.createNode(entryOf(id, after)));
 }
 
 /** Aliases on the way become copies: what they stand for elsewhere stays. */
@@ -88,19 +91,27 @@ function setIn(document: AnyDocument, map: YAMLMap, path: readonly string[], val
   } else if (value !== undefined) map.set(key, document.createNode(nest(rest, value)));
 }
 
-/** A scalar keeps its comment. */
+/** A scalar keeps its comment, and a list its items that stay, with theirs. */
 function setValue(document: AnyDocument, map: YAMLMap, key: string, value: Json): void {
   const old = map.get(key, true) as Node | undefined;
+  if (isSeq(old) && Array.isArray(value)) return setItems(document, old, value as readonly Json[]);
   const node = document.createNode(value) as Node;
-  if (isScalar(old)) {
-    if (isScalar(node)) {
-      node.comment = old.comment ?? null;
-      node.commentBefore = old.commentBefore ?? null;
-    }
+  if (isScalar(old) && isScalar(node)) {
+    node.comment = old.comment ?? null;
+    node.commentBefore = old.commentBefore ?? null;
   }
   // Lists of words are short: in one line, as the docs have them.
-  if (isSeq(node) && (!isSeq(old) || old.flow === true)) node.flow = true;
+  if (isSeq(node)) node.flow = true;
   map.set(key, node);
+}
+
+function setItems(document: AnyDocument, list: YAMLSeq, values: readonly Json[]): void {
+  const left = list.items as Node[];
+  list.items = values.map((value) => {
+    const index = left.findIndex((item) => equalJson(item.toJS(document) as Json, value));
+    return index < 0 ? document.createNode(value) : left.splice(index, 1)[0];
+  });
+  if (list.items.length === 0) list.flow = true;
 }
 
 function rootOf(document: AnyDocument): YAMLMap {
@@ -111,10 +122,10 @@ function modelsOf(document: AnyDocument): YAMLSeq {
   const root = rootOf(document);
   const found = root.get("models", true) as Node | undefined;
   const list = resolved(document, found);
-  if (isSeq(list) && list === found) return list;
   const own = isSeq(list) ? list : new YAMLSeq();
-  root.set("models", own);
+  if (own !== found) root.set("models", own);
   // `[]` in one line becomes a list of lines with its first model.
+  if (own.items.length === 0) own.flow = false;
   return own;
 }
 
@@ -137,12 +148,12 @@ function mapAt(document: AnyDocument, models: YAMLSeq, index: number): YAMLMap {
   return map;
 }
 
-/** What an alias stands for, as a copy of its own. */
+/** What an alias stands for, as a copy of its own with the alias's comments. */
 function resolved(document: AnyDocument, node: unknown): Node | undefined {
   if (!isAlias(node)) return node as Node | undefined;
   const copy = node.resolve(document)?.clone() as Node | undefined;
   if (copy && "anchor" in copy) delete copy.anchor;
-  return copy;
+  return copy && Object.assign(copy, { comment: node.comment, commentBefore: node.commentBefore });
 }
 
 function idOf(item: Node | undefined): unknown {

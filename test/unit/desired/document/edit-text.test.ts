@@ -182,12 +182,34 @@ describe("an edit of the text", () => {
     }
   });
 
+  it("of a list keeps the items that stay, with their comments", () => {
+    const list = `version: 1\nrpc:\n  workers: # office\n    - h:1   # one\n    # below\n    - i:2 # two\n`;
+    const set = (workers: string[]) => (tree: Record<string, unknown>) => (tree["rpc"] = { workers });
+    assert.deepEqual(difference(list, edited(list, set(["h:1", "i:2", "k:3"]))), ["+    - k:3"]);
+    assert.deepEqual(difference(list, edited(list, set(["i:2"]))), ["-    - h:1   # one"]);
+    const flow = "version: 1\nrpc:\n  workers: [h:1] # office\n";
+    assert.match(edited(flow, set(["h:1", "i:2"])), /workers: \[ h:1, i:2 \] # office\n/);
+    assert.match(edited(flow, set([])), /workers: \[\] # office\n/);
+  });
+
+  it("empties and fills a list of models, however it is indented", () => {
+    for (const indent of ["", "  "])
+      for (const above of [" # mine\n", `\n${indent}# mine\n`]) {
+        const text = `version: 1\nmodels:${above}${indent}- ${a}\nprune: true\n`;
+        const empty = edited(text, (tree) => (tree["models"] = {}));
+        const again = edited(empty, (tree) => (tree["models"] = { [a]: {}, [b]: { ctxSize: 1 } }));
+        for (const after of [empty, again]) assert.match(after, /# mine\n/);
+        assert.match(again, new RegExp(`^ *- ${a}$`, "m"));
+      }
+  });
+
   it("leaves what an alias stands for elsewhere as it is", () => {
-    const text = `version: 1\nmodels:\n  - { id: ${a}, preset: &fast { temp: 1, seed: 2 } }\n  - { id: ${b}, preset: *fast }\n`;
+    const text = `version: 1\nmodels:\n  - { id: ${a}, preset: &fast { temp: 1, seed: 2 } } # one\n  - id: ${b}\n    preset: *fast # two\n`;
     const second = edited(text, (tree) => {
       modelsIn(tree)[b] = { preset: { temp: 5, seed: 2 } };
     });
-    assert.match(second, /&fast \{ temp: 1, seed: 2 \}/);
+    assert.match(second, /&fast \{ temp: 1, seed: 2 \} \} # one\n/);
+    assert.match(second, /preset: \{ temp: 5, seed: 2 \} # two\n/);
     edited(text, (tree) => {
       modelsIn(tree)[a] = { preset: { temp: 5, seed: 2 } };
     });
