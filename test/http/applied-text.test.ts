@@ -25,6 +25,11 @@ test("the document as YAML over HTTP", async (t) => {
     assert.deepEqual(put.body["applied"], file);
     const asJson = await gateway.json("/api/desired", { method: "PUT", body: JSON.stringify(put.body["document"]) });
     assert.deepEqual(asJson.body["generation"], put.body["generation"]);
+    for (const type of ["application/x-yaml", "text/yaml", "text/x-yaml; charset=utf-8"]) {
+      const again = await gateway.json("/api/desired", putText("version: 1 # two\n", { "content-type": type }));
+      assert.deepEqual([again.status, again.body["document"]], [200, { version: 1 }], type);
+    }
+    await gateway.json("/api/desired", putText(`version: 1\nmodels: ["${model}"]\n`));
   });
 
   await t.test("with apply it becomes the applied file, and merges beside what calls have set", async () => {

@@ -38,7 +38,10 @@ export function installFamily(app: FastifyInstance, family: Family): void {
       else done(new GatewayError("unsupported_media_type", mediaTypeMessage(request)));
     });
   app.addHook("onRequest", ({ headers, raw, routeOptions }, _reply, done) => {
-    if (routeOptions.config.yaml === true && yamlPattern.test(headers["content-type"] ?? "")) return done();
+    if (routeOptions.config.yaml === true && yamlPattern.test(headers["content-type"] ?? "")) {
+      raw.headers["content-type"] = yamlType;
+      return done();
+    }
     // The type keeps out a web page's plain form post, and what a page sends has an Origin: without one `curl -d` is fine.
     // Ollama's own clients send JSON under any type or none.
     const isForm = /^multipart\//i.test(headers["content-type"] ?? "");
@@ -76,7 +79,8 @@ function fromFramework(thrown: unknown, request: FastifyRequest): GatewayError {
 }
 
 const yamlType = "application/yaml";
-const yamlPattern = /^application\/yaml *(;|$)/i;
+/** With the names that it had before RFC 9512. */
+const yamlPattern = /^(?:application|text)\/(?:x-)?yaml *(;|$)/i;
 
 const mediaTypes = ["application/json", "application/merge-patch+json", "multipart/form-data"] as const;
 
