@@ -15,8 +15,7 @@ export async function openState({ settings, warn, events }: Base, files: StateFi
   const common = { stateDir, now: Date.now, warn, files };
   const history = await openHistory(common);
   const managed = settings.writes === "file" ? managedBy(settings.configPath) : undefined;
-  const firstGeneration = history.nextGeneration();
-  const store = await openDesiredStore({ ...common, presetAllow, firstGeneration, managed });
+  const store = await openDesiredStore({ ...common, presetAllow, generationOf: history.generationOf, managed });
   history.follow(store);
   store.onChange(({ generation }) => events.emit("documentChanged", generation));
   return {

@@ -34,8 +34,8 @@ export interface RecordOptions {
   readonly warn: (message: string, fields: object) => void;
   readonly presetAllow?: PresetAllow;
   readonly files?: StateFiles;
-  /** Of a document that has no file; by default 0. */
-  readonly firstGeneration?: number | null;
+  /** The number of the document as it was found, null where it has no file; by default the one it was saved with, or 0. */
+  readonly generationOf?: (found: Pick<Saved, "generation" | "tree"> | null) => number;
 }
 
 export async function openRecord(options: RecordOptions) {
@@ -92,13 +92,24 @@ const desiredName = "desired.json";
 const appliedName = "last-applied.json";
 
 async function readState(options: RecordOptions) {
-  const { stateDir, warn, files = plainStateFiles, presetAllow = noneAllowed, firstGeneration } = options;
+  const {
+    stateDir,
+    warn,
+    files = plainStateFiles,
+    presetAllow = noneAllowed,
+    generationOf = savedGeneration,
+  } = options;
   const leftOut = (key: string): void => warn("preset key no longer allowed, left out", { key });
   const readFile = (value: unknown): Applied | null => readApplied(value, presetAllow);
   const applied = await readJsonState(join(stateDir, appliedName), readFile, { files, warn });
   const read = (value: unknown): Saved | null => readSaved(value, presetAllow, leftOut);
   const saved = await readJsonState(join(stateDir, desiredName), read, { files, warn });
-  return { applied, saved: saved ?? startingFrom(applied, firstGeneration ?? 0) };
+  const generation = generationOf(saved);
+  return { applied, saved: saved ? { ...saved, generation } : startingFrom(applied, generation) };
+}
+
+function savedGeneration(found: Pick<Saved, "generation"> | null): number {
+  return found?.generation ?? 0;
 }
 
 function textOf(value: object): string {

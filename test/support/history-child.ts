@@ -4,7 +4,7 @@ import { openDesiredStore } from "../../src/desired/store.ts";
 
 const options = { stateDir: process.argv[2] ?? "", now: Date.now, warn: () => undefined };
 const history = await openHistory(options);
-const store = await openDesiredStore({ ...options, firstGeneration: history.nextGeneration() });
+const store = await openDesiredStore({ ...options, generationOf: history.generationOf });
 history.follow(store);
 for (;;) {
   const generation = store.current().generation + 1;

@@ -2,6 +2,7 @@
 // changes, which do not wait for it; what a crash leaves out is one entry without an author at the next start.
 import { join } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
+import { equalJson } from "../../core/json.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
 import type { DocumentTree } from "../document/document.ts";
 import { formatPath } from "../document/validate.ts";
@@ -19,7 +20,7 @@ import {
   withOutcome,
 } from "./entries.ts";
 import { readHistory } from "./read-history.ts";
-import { redactText, withSecrets } from "./redact.ts";
+import { redactText, redactTree, withSecrets } from "./redact.ts";
 
 export type HistoryBook = Awaited<ReturnType<typeof openHistory>>;
 
@@ -74,8 +75,12 @@ export async function openHistory({
   const timeNow = (): string => new Date(now()).toISOString();
 
   return {
-    /** Where a document without its file begins to count: an earlier generation's number must not come again. Null: at 0. */
-    nextGeneration: (): number | null => found && found.head.generation + 1,
+    /** A document that is lost, put back from a backup or edited by hand has a new number: none comes again for another document. */
+    generationOf: (document: { readonly generation: number; readonly tree: DocumentTree } | null): number => {
+      const { generation, tree } = history.head;
+      if (!found || (document && document.generation > generation)) return document?.generation ?? 0;
+      return document && equalJson(redactTree(document.tree), tree) ? generation : generation + 1;
+    },
     /** Records what the store changes from now on, and what it is by now. */
     follow: (store: Pick<DesiredStore, "current" | "onChange">): void => {
       const { generation, tree } = store.current();

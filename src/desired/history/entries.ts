@@ -76,17 +76,11 @@ export function withEdit(history: History, edit: Edit, tree: DocumentTree, from:
 
 /** With what was not recorded: the process ended in between, or desired.json was put back, or lost. */
 export function caughtUp(history: History, generation: number, tree: DocumentTree, at: string): History {
-  let { head, entries } = history;
-  for (let last = entries.at(-1); last && last.generation > generation; last = entries.at(-1)) {
-    entries = entries.slice(0, -1);
-    head = { generation: entries.at(-1)?.generation ?? history.base, tree: reverted(head.tree, last.changes) };
-  }
+  if (history.head.generation === generation) return history;
   const shown = redactTree(tree);
-  const changes = listChanges(head.tree, shown).map(fieldChange);
-  const base = Math.min(history.base, generation);
-  if (head.generation === generation && changes.length === 0) return { ...history, base, head, entries };
+  const changes = listChanges(history.head.tree, shown).map(fieldChange);
   const edit = { generation, at, by: "unknown", key: null, peer: null, client: null, file: null, removal: null };
-  return added({ ...history, base, head, entries }, edit, shown, changes);
+  return added(history, edit, shown, changes);
 }
 
 function added(history: History, edit: Edit, tree: DocumentTree, changes: readonly FieldChange[]): History {

@@ -42,7 +42,7 @@ test("a kill at any moment leaves a history whose documents are right", async (t
     const told: string[] = [];
     const options = { stateDir, now: Date.now, warn: (message: string) => void told.push(message) };
     const history = await openHistory(options);
-    const store = await openDesiredStore({ ...options, firstGeneration: history.nextGeneration() });
+    const store = await openDesiredStore({ ...options, generationOf: history.generationOf });
     history.follow(store);
     await history.close();
     const { generation, tree } = store.current();

@@ -27,7 +27,7 @@ async function open(
   const told: string[] = [];
   const options = { stateDir, files, now: Date.now, warn: (message: string) => void told.push(message) };
   const history = await openHistory(options);
-  const store = await openDesiredStore({ ...options, presetAllow, firstGeneration: history.nextGeneration() });
+  const store = await openDesiredStore({ ...options, presetAllow, generationOf: history.generationOf });
   history.follow(store);
   return { stateDir, store, history, told };
 }
@@ -124,6 +124,32 @@ describe("the history on the disk", () => {
     const after = await second.store.change({ kind: "restore", tree }, "api");
     assert.deepEqual(after.document.models, [{ id: a, ctxSize: 512 }]);
     assert.deepEqual(generations(second), [1, 2, 3]);
+  });
+
+  it("keeps what came after a document that is put back from a backup: that has a new number", async (t) => {
+    const stateDir = await fresh(t);
+    const first = await open(stateDir);
+    await first.store.change(patch({ [a]: { ctxSize: 1 } }), "api");
+    const backup = await readFile(join(stateDir, "desired.json"), "utf8");
+    await first.store.change(patch({ [a]: { ctxSize: 2 } }), "api");
+    await first.history.close();
+    await writeFile(join(stateDir, "desired.json"), backup);
+    // The second of these starts finds the file as it was, and the history as the first has left it.
+    for (const edited of [backup, backup, backup.replace('"ctxSize": 1', '"ctxSize": 3')]) {
+      await writeFile(join(stateDir, "desired.json"), edited);
+      const next = await open(stateDir);
+      const size = edited === backup ? 1 : 3;
+      assert.deepEqual(
+        [next.store.current().generation, generations(next)],
+        size === 1 ? [3, [1, 2, 3]] : [4, [1, 2, 3, 4]],
+      );
+      assert.equal(next.store.current().document.models[0]?.ctxSize, size);
+      assert.deepEqual(next.history.tree(2)["models"], { [a]: { ctxSize: 2 } });
+      await next.history.close();
+    }
+    const last = await open(stateDir);
+    await last.store.change(patch({ [a]: { ctxSize: 4 } }), "api");
+    assert.deepEqual(generations(last), [1, 2, 3, 4, 5]);
   });
 
   it("is set aside where it is damaged, and begins anew", async (t) => {

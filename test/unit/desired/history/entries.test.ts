@@ -84,19 +84,6 @@ describe("a document that is not the one recorded last", () => {
     assert.deepEqual(treeOf(history, 1), { a: 1 });
     assert.equal(caughtUp(history, 4, { a: 1, b: 2 }, timeAt(10)).entries.length, 2);
   });
-
-  it("may be an older one, put back by hand", () => {
-    let history = empty;
-    for (let generation = 1; generation <= 4; generation++) history = edited(history, { n: generation });
-    const back = caughtUp(history, 2, { n: 2 }, timeAt(9));
-    assert.deepEqual(
-      back.entries.map(({ generation }) => generation),
-      [1, 2],
-    );
-    assert.deepEqual([treeOf(back, 2), treeOf(back, 0)], [{ n: 2 }, { version: 1 }]);
-    const other = caughtUp(history, 3, { n: 33 }, timeAt(9));
-    assert.deepEqual([treeOf(other, 3), treeOf(other, 2)], [{ n: 33 }, { n: 2 }]);
-  });
 });
 
 describe("the outcome of a generation", () => {
