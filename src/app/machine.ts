@@ -6,7 +6,7 @@ import { createCachePresence } from "../cache/scan/presence.ts";
 import { cacheNow, createCacheScanner } from "../cache/scan/scan.ts";
 import { steadyNow } from "../core/steady.ts";
 import type { Desired } from "../desired/document/document.ts";
-import { redactText } from "../desired/history/redact.ts";
+import { redactText } from "../core/redact.ts";
 import type { InstallProgress } from "../engines/install/build.ts";
 import { createEngineSource } from "../engines/llama/engine-source.ts";
 import { createRouter } from "../engines/llama/router.ts";

@@ -1,6 +1,8 @@
 // `export` and `reset`: the document that is in force as YAML, and the way back to the file.
 
 import type { DocumentInput } from "../client/index.ts";
+import type { Json } from "../core/json.ts";
+import { redactValue } from "../core/redact.ts";
 import { renderDocument } from "../desired/render.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
@@ -25,14 +27,11 @@ export async function resetCommand({ settings, operands, json, force }: CommandL
     const left = new Map(after.differsFromFile.map(({ path, desired }) => [path, JSON.stringify(desired)]));
     const gone = differsFromFile.filter(({ path, desired }) => left.get(path) !== JSON.stringify(desired));
     if (gone.length === 0) console.log("The document is as the file has it.");
-    for (const { path, desired, file } of gone)
-      console.log(
-        `${path}: ${valueText(desired)} → ${valueText(file)} (was set by ${differenceOf(path, differsFromFile)})`,
-      );
+    for (const { path, desired, file, setBy } of gone) {
+      const name = path.split(".").at(-1) ?? "";
+      const [from, to] = [desired, file].map((value) => valueText(redactValue(value as Json, name)));
+      console.log(`${path}: ${from} → ${to} (was set by ${setBy})`);
+    }
     return after.converged === false ? 1 : 0;
   });
-}
-
-function differenceOf(path: string, all: readonly { readonly path: string; readonly setBy: string }[]): string {
-  return all.find((difference) => difference.path === path)?.setBy ?? "unknown";
 }

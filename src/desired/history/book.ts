@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import { equalJson } from "../../core/json.ts";
+import { redactText } from "../../core/redact.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
 import type { DocumentTree } from "../document/document.ts";
 import { formatPath } from "../document/validate.ts";
@@ -20,7 +21,7 @@ import {
   withOutcome,
 } from "./entries.ts";
 import { readHistory } from "./read-history.ts";
-import { redactText, redactTree, withSecrets } from "./redact.ts";
+import { redactTree, withSecrets } from "./redact.ts";
 
 export type HistoryBook = Awaited<ReturnType<typeof openHistory>>;
 
@@ -85,7 +86,7 @@ export async function openHistory({
     follow: (store: Pick<DesiredStore, "current" | "onChange">): void => {
       const { generation, tree } = store.current();
       if (found) change(caughtUp(history, generation, tree, timeNow()));
-      else history = { ...history, head: { generation, tree }, base: generation };
+      else history = { ...history, head: { generation, tree: redactTree(tree) }, base: generation };
       store.onChange(({ generation, tree, applied }, { before, author, at, isApplied, removal }) => {
         const edit = {
           generation,

@@ -1,6 +1,7 @@
 // What a history must not keep: a secret that a person has taken out of the document would stay in it. Pure.
 import { equalJson, isJsonObject, type Json } from "../../core/json.ts";
 import type { Change } from "../../core/merge-patch.ts";
+import { redacted, redactValue } from "../../core/redact.ts";
 import type { DocumentTree } from "../document/document.ts";
 
 /** One field, or a part of the document that came or went as a whole. Absent: it was or is not there. */
@@ -10,40 +11,16 @@ export interface FieldChange {
   readonly after?: Json;
 }
 
-/** In place of a secret. */
-export const redacted = "(redacted)";
-
-/** Of options, as `--preset-allow` may add some whose value is one. */
-const secretName = /(?:^|[-_.])(?:key|token|secret|password|passwd|credential|auth)s?(?:$|[-_.])/i;
-
-/** License keys, also in an address, tokens of the hub, and what stands before the `@` of an address. */
-const secretValue = /\bmgw_[\w-]{16,}|\bhf_[A-Za-z0-9]{16,}|(?<=:\/\/)[^/\s@]+(?=@)|(?<=\/k\/)[^/\s?#]+/g;
-
-export function redactText(text: string): string {
-  return text.replace(secretValue, redacted);
-}
-
 export function redactTree(tree: DocumentTree): DocumentTree {
-  return redact(tree, "") as DocumentTree;
-}
-
-function redact(value: Json, name: string): Json {
-  if (Array.isArray(value)) return value.map((item) => redact(item as Json, name));
-  if (isJsonObject(value)) {
-    const entries = Object.entries(value).map(([key, inner]): [string, Json] => [key, redact(inner, key)]);
-    return Object.fromEntries(entries);
-  }
-  if (typeof value !== "string") return value;
-  // `image-max-tokens: "512"` is a number of tokens.
-  return secretName.test(name) && !/^-?[\d.]+$/.test(value) ? redacted : redactText(value);
+  return redactValue(tree, "") as DocumentTree;
 }
 
 export function redactChange({ path, before, after }: Change): FieldChange {
   const name = path.at(-1) ?? "";
   return {
     path,
-    ...(before === undefined ? {} : { before: redact(before, name) }),
-    ...(after === undefined ? {} : { after: redact(after, name) }),
+    ...(before === undefined ? {} : { before: redactValue(before, name) }),
+    ...(after === undefined ? {} : { after: redactValue(after, name) }),
   };
 }
 
@@ -63,7 +40,7 @@ export function withSecrets(
       return Object.fromEntries(entries);
     }
     if (!JSON.stringify(value).includes(redacted)) return value;
-    if (current !== undefined && equalJson(redact(current, path.at(-1) ?? ""), value)) return current;
+    if (current !== undefined && equalJson(redactValue(current, path.at(-1) ?? ""), value)) return current;
     lost ??= path;
     return value;
   };

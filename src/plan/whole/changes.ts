@@ -1,5 +1,6 @@
 // What an action changes, field by field: from the world before it to the world after it. Pure.
 import { registeredId } from "../../core/ids.ts";
+import { redactValue } from "../../core/redact.ts";
 import type { Action } from "../actions.ts";
 import { findCached, type Observed } from "../observed.ts";
 import { emptyPreset, ownValues, type PresetFile, parsePreset } from "../preset-file.ts";
@@ -49,8 +50,13 @@ export function changesOf(action: Action, { observed: before }: World, { observe
 function changed(subject: string, before: Fields, after: Fields): FieldChange[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => {
     const [from, to] = [before[field] ?? null, after[field] ?? null];
-    return from === to ? [] : { subject, field, from, to };
+    return from === to ? [] : { subject, field, from: shown(field, from), to: shown(field, to) };
   });
+}
+
+/** Plans are shown to others, as in a comment of CI. */
+function shown(field: string, value: string | null): string | null {
+  return value === null ? null : String(redactValue(value, field));
 }
 
 function modelFields(id: string, { cache, inventory }: Observed): Fields {

@@ -227,4 +227,17 @@ describe("back to an earlier document", () => {
     await history.close();
     assert.ok(!(await readFile(join(opened.stateDir, "history.json"), "utf8")).includes("s3cret"));
   });
+
+  it("begins without secrets beside a document that has some, also where drift is the first to be written", async (t) => {
+    const first = await open(await fresh(t));
+    await first.store.change(patch({ [a]: { preset: { grammar: "hf_ABCDEFGHIJKLMNOPQRST" } } }), "api");
+    await first.history.close();
+    const path = join(first.stateDir, "history.json");
+    await rm(path);
+    const again = await open(first.stateDir);
+    again.history.drifted(1, [{ kind: "preset.write", key: "preset", reason: "PresetDrifted", message: "drifted" }]);
+    await again.history.close();
+    const text = await readFile(path, "utf8");
+    assert.ok(text.includes("drifted") && !text.includes("hf_A"), text);
+  });
 });

@@ -61,6 +61,19 @@ test("a new size of a loaded model: the write names the field, the reload the in
   assert.deepEqual([end.isComplete, end.plan.actions, end.plan.held], [true, [], []]);
 });
 
+test("a new secret is a change, and is not shown", () => {
+  const [before, after] = ["hf_one0a1b2c3d4e5f6a7b", "hf_two0a1b2c3d4e5f6a7b"].map((secret) =>
+    desiredFrom({ models: [{ id: "acme/a:Q8_0", preset: { grammar: secret, "top-k": 4 } }] }),
+  ) as [Desired, Desired];
+  const { steps } = stepsOf(
+    after,
+    world(before, { ...a, router: { loaded: ["acme/a:Q8_0"], knows: ["ctx-size", "grammar", "top-k"] } }),
+  );
+  assert.deepEqual(steps[0]?.changes, [
+    { subject: "acme/a:Q8_0", field: "grammar", from: "(redacted)", to: "(redacted)" },
+  ]);
+});
+
 test("a pull to the end: bytes and commit by the hub, then the reload; without an answer no bytes", () => {
   const desired = desiredFrom({ models: [{ id: "acme/b:Q8_0", ctxSize: 512 }] });
   const observed = world(desiredFrom({}), {});

@@ -16,7 +16,7 @@ import {
   withOutcome,
 } from "../../../../src/desired/history/entries.ts";
 import { readHistory } from "../../../../src/desired/history/read-history.ts";
-import { redacted } from "../../../../src/desired/history/redact.ts";
+import { redacted } from "../../../../src/core/redact.ts";
 
 function timeAt(second: number): string {
   return new Date(Date.UTC(2026, 0, 2, 3, 0, second)).toISOString();
@@ -182,13 +182,15 @@ describe("a damaged history", () => {
 });
 
 it("secrets are in no entry and in no document", () => {
-  const secret = { models: { "acme/a:Q8_0": { preset: { "api-token": "s3cret", "image-max-tokens": "512" } } } };
+  const secret = {
+    models: { "acme/a:Q8_0": { preset: { "api-token": "s3cret", "pass.key": 271828, "image-max-tokens": 512 } } },
+  };
   const inText = { speech: "https://me:pass@host/k/abc?x mgw_0123456789abcdefghij hf_ABCDEFGHIJKLMNOPQRST" };
   const history = edited(edited(empty, secret), inText);
   const text = JSON.stringify(history);
-  for (const part of ["s3cret", "me:pass", "abc?", "mgw_0", "hf_A"]) assert.ok(!text.includes(part), part);
+  for (const part of ["s3cret", "271828", "me:pass", "abc?", "mgw_0", "hf_A"]) assert.ok(!text.includes(part), part);
   assert.deepEqual(treeOf(history, 1), {
-    models: { "acme/a:Q8_0": { preset: { "api-token": redacted, "image-max-tokens": "512" } } },
+    models: { "acme/a:Q8_0": { preset: { "api-token": redacted, "pass.key": redacted, "image-max-tokens": 512 } } },
   });
   assert.equal(
     history.entries[1]?.changes.find(({ path }) => path[0] === "speech")?.after,
