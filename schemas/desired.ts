@@ -40,10 +40,10 @@ export const putQuerySchema = exact(
       "The body is a gateway.yaml (`application/yaml`): it becomes the applied file, and is merged as a save of the watched file is.",
     ),
     revision: {
-      ...text("a commit, tag or other name: letters, digits and _ . / : + @ -"),
+      ...text("a commit, tag or other name: letters, digits and _ . / : + @ -, and no address with a password"),
       minLength: 1,
       maxLength: 200,
-      pattern: "^[A-Za-z0-9_][A-Za-z0-9_./:+@-]*$",
+      pattern: "^(?!.*://.*@)[A-Za-z0-9_][A-Za-z0-9_./:+@-]*$",
       examples: ["3f2a9c1"],
     },
   },

@@ -21,8 +21,15 @@ export function redactValue(value: Json, name: string): Json {
     const entries = Object.entries(value).map(([key, inner]): [string, Json] => [key, redactValue(inner, key)]);
     return Object.fromEntries(entries);
   }
-  // `image-max-tokens: 512` is a number of tokens.
-  const isCount = /tokens$/i.test(name) && /^-?[\d.]+$/.test(String(value));
-  if (secretName.test(name) && !isCount) return redacted;
+  if (isSecret(name, JSON.stringify(value))) return redacted;
   return typeof value === "string" ? redactText(value) : value;
+}
+
+export function redactOption(name: string, value: string): string {
+  return isSecret(name, value) ? redacted : redactText(value);
+}
+
+/** `image-max-tokens: 512` is a number of tokens. */
+function isSecret(name: string, value: string): boolean {
+  return secretName.test(name) && !(/tokens$/i.test(name) && /^"?-?[\d.]+"?$/.test(value));
 }

@@ -68,6 +68,12 @@ test("the document as YAML over HTTP", async (t) => {
       ["", putText(""), "invalid_document", /the file is empty/],
       ["?revision=abc", putText("version: 1\n"), "invalid_request", /add apply=true/],
       ["?apply=true&revision=a%20b", putText("version: 1\n"), "invalid_request", /^revision "a b" is not of the form/],
+      [
+        "?apply=true&revision=https://me:pass@h/x",
+        putText("version: 1\n"),
+        "invalid_request",
+        /^revision .* no address with a password/,
+      ],
       ["?apply=true", { method: "PUT", body: '{"version":1}' }, "invalid_request", /application\/yaml/],
       ["", putText("version: 1\n", { origin: "http://elsewhere.example" }), "forbidden_origin", /./],
       ["", putText("version: 1\n", { "if-match": '"g0-x"' }), "precondition_failed", /./],

@@ -1,6 +1,6 @@
 // What an action changes, field by field: from the world before it to the world after it. Pure.
 import { registeredId } from "../../core/ids.ts";
-import { redactValue } from "../../core/redact.ts";
+import { redactOption } from "../../core/redact.ts";
 import type { Action } from "../actions.ts";
 import { findCached, type Observed } from "../observed.ts";
 import { emptyPreset, ownValues, type PresetFile, parsePreset } from "../preset-file.ts";
@@ -56,7 +56,7 @@ function changed(subject: string, before: Fields, after: Fields): FieldChange[] 
 
 /** Plans are shown to others, as in a comment of CI. */
 function shown(field: string, value: string | null): string | null {
-  return value === null ? null : String(redactValue(value, field));
+  return value === null ? null : redactOption(field, value);
 }
 
 function modelFields(id: string, { cache, inventory }: Observed): Fields {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { Json, JsonObject } from "../../../../src/core/json.ts";
+import { redacted } from "../../../../src/core/redact.ts";
 import {
   caughtUp,
   fieldsOf,
@@ -16,7 +17,6 @@ import {
   withOutcome,
 } from "../../../../src/desired/history/entries.ts";
 import { readHistory } from "../../../../src/desired/history/read-history.ts";
-import { redacted } from "../../../../src/core/redact.ts";
 
 function timeAt(second: number): string {
   return new Date(Date.UTC(2026, 0, 2, 3, 0, second)).toISOString();
