@@ -6,7 +6,7 @@ import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
 import { type DocumentFile, givenDocument } from "./document-file.ts";
 import { showPlan } from "./plan.ts";
-import { printJson } from "./text.ts";
+import { firstOf, printJson } from "./text.ts";
 import { printOutcome, timeoutOf, waitFor } from "./wait.ts";
 
 /** Exit code 2: a dry run has something to do. */
@@ -37,4 +37,7 @@ function printApplied({ name }: DocumentFile, before: Desired, after: Desired): 
   const revision = applied?.revision ? `, revision ${applied.revision}` : "";
   const which = `generation ${generation}, sha256 ${applied?.sha256?.slice(0, 12)}${revision}`;
   console.log(`${name} is applied: ${which}${generation === before.generation ? "; it changes nothing" : ""}.`);
+  // A merge keeps them, and what is waited for is the document with them.
+  const kept = after.differsFromFile.map(({ path }) => path);
+  if (kept.length > 0) console.log(`Set by calls, and kept: ${firstOf(kept)}. \`reset\` takes that out.`);
 }

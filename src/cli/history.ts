@@ -3,7 +3,7 @@ import type { GenerationBody, HistoryBody } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { elapsedText, printJson, printTable, valueText } from "./text.ts";
+import { elapsedText, firstOf, printJson, printTable, valueText } from "./text.ts";
 
 export async function historyCommand({ settings, operands, json }: CommandLine): Promise<number> {
   const [which] = operands;
@@ -37,9 +37,6 @@ function generationIn(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new GatewayError("invalid_request", `${JSON.stringify(text)} is no generation: \`history\` lists them`);
 }
-
-/** Fields that a row names. */
-const fieldsShown = 3;
 
 function printHistory({ entries, drifts }: HistoryBody): number {
   if (entries.length === 0) console.log("Nothing has changed yet.");
@@ -94,9 +91,8 @@ function outcomeText({ outcome, ms }: Pick<Entry, "outcome" | "ms">): string {
 }
 
 function fieldsText({ fields, removal }: Entry): string {
-  const shown = fields.slice(0, fieldsShown).join(", ");
-  const more = fields.length > fieldsShown ? ` and ${fields.length - fieldsShown} more` : "";
-  return `${shown}${more}${removal === null ? "" : `${shown === "" ? "" : "; "}deletes ${removal}`}`;
+  const shown = firstOf(fields);
+  return `${shown}${removal === null ? "" : `${shown === "" ? "" : "; "}deletes ${removal}`}`;
 }
 
 /** To the second, in UTC: `2026-01-02 03:04:05`. */

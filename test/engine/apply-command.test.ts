@@ -8,6 +8,7 @@ import { type CommandResult, runCommand, startCommand } from "../support/command
 import { cacheTalker, makeFolders } from "../support/folders.ts";
 import { startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
+import { patchWith } from "../support/requests.ts";
 
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
 
@@ -68,7 +69,18 @@ test("apply and wait", async (t) => {
     const outcome = JSON.parse(stdout) as Record<string, unknown>;
     assert.deepEqual([outcome["met"], outcome["generation"]], [true, generation]);
     assert.equal(status().applied?.revision, "v2");
-    assert.match((await apply(both)).stdout, /; it changes nothing\.$/m);
+    const again = await apply(both);
+    assert.match(again.stdout, /; it changes nothing\.$/m);
+    assert.doesNotMatch(again.stdout, /Set by calls/);
+  });
+
+  await t.test("it lists what calls have set and the text does not change", async () => {
+    await gateway.json("/api/desired", patchWith({ models: { [beta]: { ctxSize: 256 } } }));
+    assert.match(
+      (await apply(both, "--wait")).stdout,
+      new RegExp(`^Set by calls, and kept: models\\.${beta}\\.ctxSize\\. `, "m"),
+    );
+    assert.equal((await run(["reset"])).code, 0);
   });
 
   await t.test("a text that is not valid is refused whole, with each problem's place", async () => {
