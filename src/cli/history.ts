@@ -47,7 +47,7 @@ function printHistory({ entries, drifts }: HistoryBody): number {
     const rows = entries.map((entry) => [
       String(entry.generation),
       timeText(entry.at),
-      whoText(entry),
+      whoText(entry, 7),
       outcomeText(entry),
       fieldsText(entry),
     ]);
@@ -83,8 +83,11 @@ function printGeneration(generation: GenerationBody): number {
 
 type Entry = HistoryBody["entries"][number];
 
-function whoText({ by, key, peer, client, file }: Omit<Entry, "title">): string {
-  const revision = file?.revision ? `revision ${file.revision}` : null;
+/** `digits`: of a revision that is a commit's hash. */
+function whoText({ by, key, peer, client, file }: Omit<Entry, "title">, digits?: number): string {
+  const name =
+    file?.revision && (/^[0-9a-f]{40,64}$/.test(file.revision) ? file.revision.slice(0, digits) : file.revision);
+  const revision = name ? `revision ${name}` : null;
   const parts = [key === null ? null : `key ${key}`, peer, client, revision].filter((part) => part !== null);
   return parts.length === 0 ? by : `${by} (${parts.join(", ")})`;
 }
@@ -99,7 +102,7 @@ function fieldsText({ fields, removal }: Entry): string {
   return `${shown}${more}${removal === null ? "" : `${shown === "" ? "" : "; "}deletes ${removal}`}`;
 }
 
-/** To the second, in UTC: `2026-01-02 03:04:05`. */
+/** To the second, in UTC: `2026-01-02 03:04:05Z`. */
 function timeText(iso: string): string {
-  return iso.slice(0, 19).replace("T", " ");
+  return `${iso.slice(0, 19).replace("T", " ")}Z`;
 }

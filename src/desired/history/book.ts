@@ -109,7 +109,8 @@ export async function openHistory({
     /** Errors: `generation_not_found`. */
     entry: (generation: number): HistoryEntry => {
       const entry = history.entries.findLast((each) => each.generation === generation);
-      if (!entry) throw notKept(generation, history);
+      // The oldest document is there to go back to; what changed it is not.
+      if (!entry) throw notKept(generation, { ...history, base: history.base + 1 });
       return entry;
     },
     /** Secrets redacted. Errors: `generation_not_found`. */
