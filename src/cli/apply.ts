@@ -37,4 +37,7 @@ function printApplied({ name }: DocumentFile, before: Desired, after: Desired): 
   const revision = applied?.revision ? `, revision ${applied.revision}` : "";
   const which = `generation ${generation}, sha256 ${applied?.sha256?.slice(0, 12)}${revision}`;
   console.log(`${name} is applied: ${which}${generation === before.generation ? "; it changes nothing" : ""}.`);
+  if (after.differsFromFile.length === 0) return;
+  const fields = after.differsFromFile.map(({ path, setBy }) => `${path} (${setBy})`).join(", ");
+  console.log(`Calls have set other values, which stay: ${fields}. \`reset\` takes them out.`);
 }

@@ -8,6 +8,7 @@ import { type CommandResult, runCommand, startCommand } from "../support/command
 import { cacheTalker, makeFolders } from "../support/folders.ts";
 import { startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
+import { patchWith } from "../support/requests.ts";
 
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
 
@@ -71,6 +72,16 @@ test("apply and wait", async (t) => {
     assert.match((await apply(both)).stdout, /; it changes nothing\.$/m);
   });
 
+  await t.test("what calls have set otherwise stays, and is named", async () => {
+    await gateway.json("/api/desired?wait=true", patchWith({ models: { [beta]: { ctxSize: 1024 } } }));
+    const { code, stdout } = await apply(both, "--wait");
+    assert.equal(code, 0);
+    const kept = `Calls have set other values, which stay: models.${beta}.ctxSize (http:PATCH /api/desired). \`reset\` takes them out.`;
+    assert.equal(stdout.split("\n")[1], kept);
+    assert.equal((await run(["reset"])).code, 0);
+    assert.doesNotMatch((await apply(both)).stdout, /Calls have set/);
+  });
+
   await t.test("a text that is not valid is refused whole, with each problem's place", async () => {
     const before = status();
     const { code, stdout, stderr } = await apply(`version: 1\nmodls: []\nmodels: ["${alpha}"]\nprune: 5\n`, "--wait");
@@ -103,7 +114,7 @@ test("apply and wait", async (t) => {
     assert.equal(suspended.code, 1);
     assert.match(suspended.stderr, /^model-gateway: not synced: Suspended: .*Set `suspend: false`/);
     const absent = await run(["wait", "--for", "model=acme/nothing:Q8_0"]);
-    assert.match(absent.stderr, /^model-gateway: not acme\/nothing:Q8_0 ready: NotFound: /);
+    assert.match(absent.stderr, /^model-gateway: acme\/nothing:Q8_0 not ready: NotFound: /);
     assert.equal((await apply(both, "--wait")).code, 0);
   });
 
