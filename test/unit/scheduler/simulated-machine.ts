@@ -248,8 +248,7 @@ export class Machine {
       case "unload":
         return this.unloading(effect.id);
       case "unloaded":
-        this.requested.delete(effect.id);
-        return;
+        return void this.requested.delete(effect.id);
       case "cut":
         for (const client of this.active)
           if (client.ticket.id === effect.id && client.state === "answers")
