@@ -18,7 +18,11 @@ export function healthy(serving: Finding | undefined, parts: readonly Finding[],
   return reported("Healthy", "False", first.reason, wrong.map(({ message }) => message).join(" "));
 }
 
-function isWrong({ type, status }: Finding, { desired, plan }: StatusInput): boolean {
+/** With these, what is served goes on, and something of a person's has been put aside. */
+const asides: ReadonlySet<string> = new Set(["FilesSetAside", "WriteBackFailed"]);
+
+function isWrong({ type, status, reason }: Finding, { desired, plan }: StatusInput): boolean {
+  if (asides.has(reason)) return true;
   if (type === "SourceValid" || type === "StateWritable") return status === "False";
   if (type !== "Stalled") return false;
   // Stalled names its first action; models that do not come are named one by one.

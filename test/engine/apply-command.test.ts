@@ -74,10 +74,15 @@ test("apply and wait", async (t) => {
 
   await t.test("what calls have set otherwise stays, and is named", async () => {
     await gateway.json("/api/desired?wait=true", patchWith({ models: { [beta]: { ctxSize: 1024 } } }));
-    const { code, stdout } = await apply(both, "--wait");
-    assert.equal(code, 0);
-    const kept = `Calls have set other values, which stay: models.${beta}.ctxSize (http:PATCH /api/desired). \`reset\` takes them out.`;
+    const { code, stdout, stderr } = await apply(both, "--wait");
+    assert.equal(code, 1);
+    const path = `models.${beta}.ctxSize`;
+    assert.match(stderr, /^model-gateway: not synced: Overridden: /);
+    assert.ok(stderr.includes(`\`reset ${path}\``), stderr);
+    const kept = `Calls have set other values, which stay: ${path} (http:PATCH /api/desired). \`reset\` takes them out.`;
     assert.equal(stdout.split("\n")[1], kept);
+    const lacks = `version: 1\nmodels: ["${alpha}", "${beta}"]\n`;
+    assert.equal((await apply(lacks, "--wait")).code, 0, "a field that the text leaves open may be set");
     assert.equal((await run(["reset"])).code, 0);
     assert.doesNotMatch((await apply(both)).stdout, /Calls have set/);
   });
