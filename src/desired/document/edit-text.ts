@@ -145,7 +145,8 @@ function resolved(document: AnyDocument, node: unknown): Node | undefined {
   return copy;
 }
 
-function idOf(item: Node | undefined): unknown {
+/** Of a model in the text. */
+export function idOf(item: unknown): unknown {
   if (isScalar(item)) return item.value;
   return isMap(item) ? item.get("id") : undefined;
 }
