@@ -1,4 +1,5 @@
 // The file that was applied last, as it goes over the wire.
+import type { FromSchema } from "json-schema-to-ts";
 import { exact, maybe, text } from "./shapes.ts";
 
 const appliedFileSchema = {
@@ -11,6 +12,8 @@ const appliedFileSchema = {
     at: maybe(text("ISO 8601.")),
   }),
 } as const;
+
+export type AppliedFile = FromSchema<typeof appliedFileSchema>;
 
 /** Null: no file was applied yet. */
 export const appliedSchema = { anyOf: [appliedFileSchema, { type: "null" }] } as const;

@@ -1,57 +1,23 @@
 // What the history holds, and what an edit, an outcome or drift makes of it. Pure.
-import { isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { HistoryBody } from "../../../schemas/history.ts";
+import { type Frozen, isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type Change, listChanges } from "../../core/merge-patch.ts";
 import type { DocumentTree } from "../document/document.ts";
 import { type FieldChange, redactChange, redactTree } from "./redact.ts";
 
-/** `superseded`: another generation came before it was in force. */
-export type Outcome = "pending" | "converged" | "stuck" | "superseded";
-
-/** Who made a generation, as far as it is known. */
-interface Who {
-  /** `file:ed5a9c4a35cb`, `http:PATCH /api/desired` */
-  readonly by: string;
-  /** Name of the license key. */
-  readonly key: string | null;
-  /** Address of the client's socket. */
-  readonly peer: string | null;
-  /** Its program (`User-Agent`): `model-gateway/0.1.0 rollback`. */
-  readonly client: string | null;
-}
-
-export interface HistoryEntry extends Who {
-  readonly generation: number;
-  /** ISO 8601. */
-  readonly at: string;
-  /** The file that was applied by it. */
-  readonly file: { readonly sha256: string | null; readonly revision: string | null } | null;
-  /** The model whose files were requested to be deleted. */
-  readonly removal: string | null;
+/** One more field than its body has: what it changed. */
+export type HistoryEntry = Omit<Frozen<HistoryBody>["entries"][number], "fields"> & {
   readonly changes: readonly FieldChange[];
-  readonly outcome: Outcome;
-  /** From the edit to the outcome. */
-  readonly ms: number | null;
-  /** Why it is stuck, or not in force yet. */
-  readonly problem: string | null;
-}
+};
+
+/** `superseded`: another generation came before it was in force. */
+export type Outcome = HistoryEntry["outcome"];
 
 /** What was changed outside the document, and put back. */
-export interface Drift {
-  /** When it was noticed; ISO 8601. */
-  readonly at: string;
-  readonly generation: number;
-  readonly what: readonly DriftItem[];
-  /** ISO 8601; null: not yet. */
-  readonly mendedAt: string | null;
-}
+export type Drift = Frozen<HistoryBody>["drifts"][number];
 
-export interface DriftItem {
-  /** Of the action that mends it. */
-  readonly kind: string;
-  readonly key: string;
-  readonly reason: string;
-  readonly message: string;
-}
+/** The action that mends it. */
+export type DriftItem = Drift["what"][number];
 
 export interface History {
   /** The document of the newest entry; without an entry, the one it began with. */
@@ -68,7 +34,7 @@ export const mostKept = 100;
 /** Of the entries together: a document of 256 KiB that is replaced again and again would take 50 MB. */
 export const mostBytes = 2 * 1024 * 1024;
 
-export type Edit = Pick<HistoryEntry, "generation" | "at" | "file" | "removal"> & Who;
+export type Edit = Omit<HistoryEntry, "changes" | "outcome" | "ms" | "problem">;
 
 export function withEdit(history: History, edit: Edit, tree: DocumentTree, from: DocumentTree): History {
   return added(history, edit, redactTree(tree), listChanges(from, tree).map(redactChange));
