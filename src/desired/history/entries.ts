@@ -1,7 +1,7 @@
 // What the history holds, and what an edit, an outcome or drift makes of it. Pure.
 import type { HistoryBody } from "../../../schemas/history.ts";
 import { type Frozen, isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
-import { type Change, listChanges } from "../../core/merge-patch.ts";
+import { listChanges } from "../../core/merge-patch.ts";
 import type { DocumentTree } from "../document/document.ts";
 import { type FieldChange, redactChange, redactTree } from "./redact.ts";
 
@@ -48,7 +48,7 @@ export function caughtUp(history: History, generation: number, tree: DocumentTre
     head = { generation: entries.at(-1)?.generation ?? history.base, tree: reverted(head.tree, last.changes) };
   }
   const shown = redactTree(tree);
-  const changes = listChanges(head.tree, shown).map(fieldChange);
+  const changes = listChanges(head.tree, shown);
   const base = Math.min(history.base, generation);
   if (head.generation === generation && changes.length === 0) return { ...history, base, head, entries };
   const edit = { generation, at, by: "unknown", key: null, peer: null, client: null, file: null, removal: null };
@@ -162,10 +162,6 @@ export function fieldsOf(change: FieldChange): readonly FieldChange[] {
   if (!isOneSided || !isJsonObject(whole) || Object.keys(whole).length === 0) return [change];
   const side = change.after === undefined ? "before" : "after";
   return Object.entries(whole).flatMap(([key, value]) => fieldsOf({ path: [...change.path, key], [side]: value }));
-}
-
-function fieldChange({ path, before, after }: Change): FieldChange {
-  return { path, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) };
 }
 
 function between(from: string, to: string): number {

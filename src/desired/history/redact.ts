@@ -4,11 +4,7 @@ import type { Change } from "../../core/merge-patch.ts";
 import type { DocumentTree } from "../document/document.ts";
 
 /** One field, or a part of the document that came or went as a whole. Absent: it was or is not there. */
-export interface FieldChange {
-  readonly path: readonly string[];
-  readonly before?: Json;
-  readonly after?: Json;
-}
+export type FieldChange = Pick<Change, "path"> & Partial<Change>;
 
 /** In place of a secret. */
 export const redacted = "(redacted)";
@@ -24,27 +20,22 @@ export function redactText(text: string): string {
 }
 
 export function redactTree(tree: DocumentTree): DocumentTree {
-  return redact(tree, "") as DocumentTree;
+  return redact(tree, "");
 }
 
-function redact(value: Json, name: string): Json {
+function redact<T extends Json | undefined>(value: T, name: string): T;
+function redact(value: Json | undefined, name: string): Json | undefined {
   if (Array.isArray(value)) return value.map((item) => redact(item as Json, name));
-  if (isJsonObject(value)) {
-    const entries = Object.entries(value).map(([key, inner]): [string, Json] => [key, redact(inner, key)]);
-    return Object.fromEntries(entries);
-  }
+  if (isJsonObject(value))
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, redact(inner, key)]));
   if (typeof value !== "string") return value;
   // `image-max-tokens: "512"` is a number of tokens.
   return secretName.test(name) && !/^-?[\d.]+$/.test(value) ? redacted : redactText(value);
 }
 
-export function redactChange({ path, before, after }: Change): FieldChange {
+export function redactChange({ path, before, after }: Change): Change {
   const name = path.at(-1) ?? "";
-  return {
-    path,
-    ...(before === undefined ? {} : { before: redact(before, name) }),
-    ...(after === undefined ? {} : { after: redact(after, name) }),
-  };
+  return { path, before: redact(before, name), after: redact(after, name) };
 }
 
 /** The tree with the secrets that the document has by now at the same places; or the path of one that is nowhere any more. */
