@@ -73,22 +73,13 @@ function bounded(history: History): History {
   let kept = 0;
   // From the newest, which stays whatever its size is.
   for (const entry of entries.toReversed()) {
-    bytes += sizeOf(entry);
+    bytes += JSON.stringify(entry).length;
     if (kept === mostKept || (kept > 0 && bytes > mostBytes)) break;
     kept++;
   }
   if (kept === entries.length) return history;
   const dropped = entries.slice(0, entries.length - kept);
   return { ...history, base: dropped.at(-1)?.generation ?? history.base, entries: entries.slice(-kept) };
-}
-
-/** Of entries that stay as they are: to write all of them out for each edit took 10 ms. */
-const sizes = new WeakMap<HistoryEntry, number>();
-
-function sizeOf(entry: HistoryEntry): number {
-  const size = sizes.get(entry) ?? JSON.stringify(entry).length;
-  sizes.set(entry, size);
-  return size;
 }
 
 /** The outcome of the newest generation so far; once it has converged, what follows is drift. */
