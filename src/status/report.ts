@@ -1,6 +1,7 @@
 // The body of /status from what the loop found. Pure.
 import type { PlanBody } from "../../schemas/plan.ts";
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
+import { matchName } from "../core/ids.ts";
 import type { Frozen } from "../core/json.ts";
 import type { DesiredState, Removal } from "../desired/document/document.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
@@ -140,4 +141,13 @@ export function modelIds(
     ...desired.document.models.map((model) => ({ id: model.id, desired: true })),
     ...unmanaged.map((id) => ({ id, desired: false })),
   ];
+}
+
+/** The one that a client means by a name, of these. */
+export function modelNamed(models: StatusReport["models"], name: string): StatusReport["models"][number] | undefined {
+  const match = matchName(
+    name,
+    models.map(({ id }) => ({ id, aliases: [] })),
+  );
+  return match.kind === "found" ? models.find(({ id }) => id === match.id) : undefined;
 }
