@@ -268,6 +268,11 @@ export function findCached(models: readonly CachedModel[], id: string): CachedMo
   return byName.get(folded) ?? plainestEndingIn(byRepo.get(folded.slice(0, folded.indexOf(":"))) ?? [], id);
 }
 
+/** Undefined also while the cache is not known. */
+export function cachedIn({ cache }: Pick<Observed, "cache">, id: string): CachedModel | undefined {
+  return cache.state === "known" ? findCached(cache.value.models, id) : undefined;
+}
+
 /** Indexed: a snapshot is searched for each model of a document, several times. */
 const indexes = new WeakMap<readonly CachedModel[], ModelIndex>();
 

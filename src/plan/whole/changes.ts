@@ -3,7 +3,7 @@ import type { PlanBody } from "../../../schemas/plan.ts";
 import { registeredId } from "../../core/ids.ts";
 import type { Frozen } from "../../core/json.ts";
 import type { Action } from "../actions.ts";
-import { findCached, type Observed } from "../observed.ts";
+import { cachedIn, type Observed } from "../observed.ts";
 import { emptyPreset, ownValues, type PresetFile, parsePreset } from "../preset-file.ts";
 import { isKnownCommit } from "./cache-after.ts";
 import type { World } from "./outcome.ts";
@@ -48,10 +48,10 @@ function changed(subject: string, before: Fields, after: Fields): FieldChange[] 
   });
 }
 
-function modelFields(id: string, { cache, inventory }: Observed): Fields {
-  const cached = cache.state === "known" ? findCached(cache.value.models, id) : undefined;
+function modelFields(id: string, observed: Observed): Fields {
+  const cached = cachedIn(observed, id);
   if (!cached) return {};
-  const entry = inventory.find((own) => own.id === id);
+  const entry = observed.inventory.find((own) => own.id === id);
   return {
     file: cached.files[0]?.replaceAll("\\", "/").split("/").at(-1) ?? null,
     ...(entry?.source
