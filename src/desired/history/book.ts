@@ -2,6 +2,7 @@
 // changes, which do not wait for it; what a crash leaves out is one entry without an author at the next start.
 import { join } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
+import { listChanges } from "../../core/merge-patch.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
 import type { DocumentTree } from "../document/document.ts";
 import { formatPath } from "../document/validate.ts";
@@ -9,9 +10,11 @@ import type { DesiredStore } from "../store.ts";
 import {
   caughtUp,
   type DriftItem,
+  fieldsOf,
   type History,
   type HistoryEntry,
   type Outcome,
+  setAt,
   treeOf,
   withDrift,
   withDriftMended,
@@ -19,7 +22,7 @@ import {
   withOutcome,
 } from "./entries.ts";
 import { readHistory } from "./read-history.ts";
-import { redactText, withSecrets } from "./redact.ts";
+import { redacted, redactText, redactTree } from "./redact.ts";
 
 export type HistoryBook = Awaited<ReturnType<typeof openHistory>>;
 
@@ -116,12 +119,13 @@ export async function openHistory({
     tree: (generation: number): DocumentTree => kept(history, generation),
     /** The document of a generation, to be put back. Errors: `generation_not_found`; `invalid_request` for a secret that is not kept. */
     restored: (generation: number, current: DocumentTree): DocumentTree => {
-      const found = withSecrets(kept(history, generation), current);
-      if ("tree" in found) return found.tree;
-      const field = formatPath(found.lost);
+      // What is the same in both stays as it is, secrets too.
+      const changes = listChanges(redactTree(current), kept(history, generation));
+      const lost = changes.flatMap(fieldsOf).find(({ after }) => JSON.stringify(after ?? null).includes(redacted));
+      if (!lost) return changes.reduce((tree, { path, after }) => setAt(tree, path, after), current);
       throw new GatewayError(
         "invalid_request",
-        `generation ${generation} had a secret in ${field}, which the history does not keep: set that field first, or change the document by hand`,
+        `generation ${generation} had a secret in ${formatPath(lost.path)}, which the history does not keep: set that field first, or change the document by hand`,
       );
     },
     /** Resolves when all of it is on the disk, or was refused by it. */

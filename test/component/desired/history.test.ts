@@ -192,9 +192,9 @@ describe("back to an earlier document", () => {
     const { store, history } = opened;
     const preset = (value: Record<string, string | null>) => patch({ [a]: { preset: value } });
     await store.change(preset({ "gateway-token": "s3cret", temp: "1" }), "api");
-    await store.change(preset({ temp: "2" }), "api");
+    await store.change(patch({ [a]: { preset: { temp: "2" } }, "acme/later:Q8_0": { ctxSize: 512 } }), "api");
     const back = await store.change({ kind: "restore", tree: history.restored(1, store.current().tree) }, "api");
-    assert.deepEqual(back.document.models[0]?.preset, { "gateway-token": "s3cret", temp: "1" });
+    assert.deepEqual(back.document.models, [{ id: a, preset: { "gateway-token": "s3cret", temp: "1" } }]);
     await store.change(preset({ "gateway-token": null }), "api");
     assert.throws(() => history.restored(1, store.current().tree), {
       code: "invalid_request",
