@@ -91,7 +91,7 @@ export async function openHistory({
           by: author.by,
           key: author.key ?? null,
           peer: author.peer ?? null,
-          client: author.client === undefined || author.client === null ? null : shortText(author.client),
+          client: author.client ? shortText(author.client) : null,
           file: isApplied && applied ? { sha256: applied.sha256, revision: applied.revision } : null,
           removal,
         };
@@ -99,8 +99,7 @@ export async function openHistory({
       });
     },
     outcome: (generation: number, outcome: Outcome, problem: string | null): void => {
-      const told = problem === null ? null : shortText(problem);
-      change(withOutcome(history, generation, { outcome, problem: told }, timeNow()));
+      change(withOutcome(history, generation, { outcome, problem: problem && shortText(problem) }, timeNow()));
     },
     drifted: (generation: number, what: readonly DriftItem[]): void => {
       const told = what.map((item) => ({ ...item, message: shortText(item.message) }));
@@ -118,21 +117,23 @@ export async function openHistory({
     /** Secrets redacted. Errors: `generation_not_found`. */
     tree: (generation: number): DocumentTree => kept(history, generation),
     /** The document of a generation, to be put back. Errors: `generation_not_found`; `invalid_request` for a secret that is not kept. */
-    restored: (generation: number, current: DocumentTree): DocumentTree => {
-      // What is the same in both stays as it is, secrets too.
-      const changes = listChanges(redactTree(current), kept(history, generation));
-      const lost = changes.flatMap(fieldsOf).find(({ after }) => JSON.stringify(after ?? null).includes(redacted));
-      if (!lost) return changes.reduce((tree, { path, after }) => setAt(tree, path, after), current);
-      throw new GatewayError(
-        "invalid_request",
-        `generation ${generation} had a secret in ${formatPath(lost.path)}, which the history does not keep: set that field first, or change the document by hand`,
-      );
-    },
+    restored: (generation: number, current: DocumentTree): DocumentTree => restored(history, generation, current),
     /** Resolves when all of it is on the disk, or was refused by it. */
     close: async (): Promise<void> => {
       await writing;
     },
   };
+}
+
+function restored(history: History, generation: number, current: DocumentTree): DocumentTree {
+  // What is the same in both stays as it is, secrets too.
+  const changes = listChanges(redactTree(current), kept(history, generation));
+  const lost = changes.flatMap(fieldsOf).find(({ after }) => JSON.stringify(after ?? null).includes(redacted));
+  if (!lost) return changes.reduce((tree, { path, after }) => setAt(tree, path, after), current);
+  throw new GatewayError(
+    "invalid_request",
+    `generation ${generation} had a secret in ${formatPath(lost.path)}, which the history does not keep: set that field first, or change the document by hand`,
+  );
 }
 
 function kept(history: History, generation: number): DocumentTree {
