@@ -2,7 +2,7 @@
 // changes, which do not wait for it; what a crash leaves out is one entry without an author at the next start.
 import { join } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
-import { listChanges } from "../../core/merge-patch.ts";
+import { listChanges, setAt } from "../../core/merge-patch.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
 import type { DocumentTree } from "../document/document.ts";
 import { formatPath } from "../document/validate.ts";
@@ -14,7 +14,6 @@ import {
   type History,
   type HistoryEntry,
   type Outcome,
-  setAt,
   treeOf,
   withDrift,
   withDriftMended,

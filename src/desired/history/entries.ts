@@ -1,7 +1,7 @@
 // What the history holds, and what an edit, an outcome or drift makes of it. Pure.
 import type { HistoryBody } from "../../../schemas/history.ts";
-import { type Frozen, isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
-import { listChanges } from "../../core/merge-patch.ts";
+import { type Frozen, isJsonObject } from "../../core/json.ts";
+import { listChanges, setAt } from "../../core/merge-patch.ts";
 import type { DocumentTree } from "../document/document.ts";
 import { type FieldChange, redactChange, redactTree } from "./redact.ts";
 
@@ -132,18 +132,6 @@ export function treeOf({ head, base, entries }: History, generation: number): Do
 
 function reverted(tree: DocumentTree, changes: readonly FieldChange[]): DocumentTree {
   return changes.reduceRight((after, { path, before }) => setAt(after, path, before), tree);
-}
-
-/** The tree with a value set; undefined removes it. */
-export function setAt(tree: JsonObject, path: readonly string[], value: Json | undefined): JsonObject {
-  const [key, ...rest] = path;
-  if (key === undefined) return isJsonObject(value) ? value : tree;
-  const entries = new Map(Object.entries(tree));
-  const inner = entries.get(key);
-  if (rest.length > 0) entries.set(key, setAt(isJsonObject(inner) ? inner : {}, rest, value));
-  else if (value === undefined) entries.delete(key);
-  else entries.set(key, value);
-  return Object.fromEntries(entries);
 }
 
 /** Each field of a part that came or went as a whole. */
