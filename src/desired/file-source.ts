@@ -29,7 +29,7 @@ const settleMs = 15;
 const halfSettleMs = 50;
 /** ms between an event and the first read: the write that follows a truncation is part of it. */
 const eventMs = 5;
-/** An applied text is read once more after this time. */
+/** A text that was applied or found wrong is read once more after this time. */
 const recheckMs = 400;
 
 export function unreadSource(path: string): SourceStatus {
@@ -79,7 +79,7 @@ export function watchFileSource(options: FileSourceOptions) {
     if ("bytes" in source && found.valid) appliedBytes = source.bytes.length;
     report(found);
     // The watcher drops an event that follows another within 5 ms: the write after a truncation, seen as an empty file.
-    if (found.valid) settleIn(recheckMs);
+    if (seenHash !== null) settleIn(recheckMs);
   }
 
   function report(found: SourceStatus): void {
