@@ -83,7 +83,7 @@ function printGeneration(generation: GenerationBody): number {
 
 type Entry = HistoryBody["entries"][number];
 
-function whoText({ by, key, peer, client, file }: Entry | GenerationBody): string {
+function whoText({ by, key, peer, client, file }: Omit<Entry, "title">): string {
   const revision = file?.revision ? `revision ${file.revision}` : null;
   const parts = [key === null ? null : `key ${key}`, peer, client, revision].filter((part) => part !== null);
   return parts.length === 0 ? by : `${by} (${parts.join(", ")})`;
