@@ -25,14 +25,8 @@ export async function resetCommand({ settings, operands, json, force }: CommandL
     const left = new Map(after.differsFromFile.map(({ path, desired }) => [path, JSON.stringify(desired)]));
     const gone = differsFromFile.filter(({ path, desired }) => left.get(path) !== JSON.stringify(desired));
     if (gone.length === 0) console.log("The document is as the file has it.");
-    for (const { path, desired, file } of gone)
-      console.log(
-        `${path}: ${valueText(desired)} → ${valueText(file)} (was set by ${differenceOf(path, differsFromFile)})`,
-      );
+    for (const { path, desired, file, setBy } of gone)
+      console.log(`${path}: ${valueText(desired)} → ${valueText(file)} (was set by ${setBy})`);
     return after.converged === false ? 1 : 0;
   });
-}
-
-function differenceOf(path: string, all: readonly { readonly path: string; readonly setBy: string }[]): string {
-  return all.find((difference) => difference.path === path)?.setBy ?? "unknown";
 }

@@ -112,7 +112,7 @@ function locate(document: Document, lineCounter: LineCounter, problem: Problem):
   return { line, column: col, path: clip(formatPath(problem.path)), message: problem.message };
 }
 
-function offsetOf(document: Document, { path, atKey }: Problem): number {
+export function offsetOf(document: Document, { path, atKey }: Omit<Problem, "message">): number {
   if (atKey === true) {
     const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
     const key = isMap(parent)
