@@ -3,7 +3,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import { appliedSchema } from "./applied.ts";
 import { documentSchema } from "./document.ts";
 import { findingsSchema, sourceSchema } from "./plan.ts";
-import { exact, flag, integer, list, open, success, text } from "./shapes.ts";
+import { exact, flag, integer, list, maybe, open, success, text } from "./shapes.ts";
 import { removalSchema } from "./status.ts";
 
 const { $schema: _dialect, ...documentShape } = documentSchema;
@@ -88,7 +88,7 @@ const difference = exact(
     path: { ...text(), examples: ["context.default"] },
     setBy: { ...text(), examples: ["http:PATCH /api/desired"] },
   },
-  { desired: {}, file: {}, at: { type: ["string", "null"], description: "ISO 8601." } },
+  { desired: {}, file: {}, at: maybe(text("ISO 8601.")) },
 );
 
 export const desiredSchema = {

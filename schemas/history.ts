@@ -1,29 +1,27 @@
 // The routes of the history: the last generations of the document, and what drifted from it.
 import type { FromSchema } from "json-schema-to-ts";
 import { documentBodySchema } from "./desired.ts";
-import { exact, integer, list, text } from "./shapes.ts";
-
-const nullable = (description: string) => ({ type: ["string", "null"], description }) as const;
+import { exact, integer, list, maybe, text } from "./shapes.ts";
 
 const entryProperties = {
   generation: integer(),
   at: text("ISO 8601."),
   by: { ...text("What made it: a file, a route."), examples: ["file:ed5a9c4a35cb", "http:PATCH /api/desired"] },
-  key: nullable("Name of the license key."),
-  peer: nullable("Address of the client's socket."),
-  client: nullable("Its program (`User-Agent`)."),
+  key: maybe(text("Name of the license key.")),
+  peer: maybe(text("Address of the client's socket.")),
+  client: maybe(text("Its program (`User-Agent`).")),
   file: {
     anyOf: [
-      exact({ sha256: nullable("Of its bytes, hex."), revision: nullable("As the call named it.") }),
+      exact({ sha256: maybe(text("Of its bytes, hex.")), revision: maybe(text("As the call named it.")) }),
       { type: "null" },
     ],
     description: "The file that was applied by it.",
   },
-  removal: nullable("The model whose files were to be deleted."),
+  removal: maybe(text("The model whose files were to be deleted.")),
   fields: list(text(), "Fields that changed."),
   outcome: { enum: ["pending", "converged", "stuck", "superseded"] },
-  ms: { type: ["integer", "null"], description: "From the edit to the outcome." },
-  problem: nullable("Why it is stuck, or not in force yet."),
+  ms: maybe(integer("From the edit to the outcome.")),
+  problem: maybe(text("Why it is stuck, or not in force yet.")),
 } as const;
 
 const entrySchema = { title: "HistoryEntry", ...exact(entryProperties) } as const;
@@ -38,7 +36,7 @@ const driftSchema = {
       exact({ kind: text(), key: text(), reason: text(), message: text() }),
       "The actions that mend it; the first 20.",
     ),
-    mendedAt: nullable("ISO 8601; null while it is not."),
+    mendedAt: maybe(text("ISO 8601; null while it is not.")),
   }),
 } as const;
 

@@ -1,6 +1,6 @@
 // What will be done and what is being done, as it goes over the wire.
 import type { FromSchema } from "json-schema-to-ts";
-import { exact, flag, integer, list, number, text } from "./shapes.ts";
+import { exact, flag, integer, list, maybe, number, text } from "./shapes.ts";
 
 const actionProperties = {
   kind: { ...text(), examples: ["model.pull"] },
@@ -25,7 +25,7 @@ const progressSchema = {
       fileCompleted: number(),
       fileTotal: number(),
       bytesPerSecond: number("Smoothed; 0 while nothing comes in."),
-      secondsLeft: { type: ["number", "null"], description: "For the rest of it; null while nothing can be said." },
+      secondsLeft: maybe(number("For the rest of it; null while nothing can be said.")),
     },
   ),
 } as const;
@@ -36,7 +36,7 @@ export const runningActionSchema = {
     {
       ...actionProperties,
       lane: { enum: ["control", "transfer", "speech", "speech-transfer"] },
-      startedAt: { type: ["string", "null"], description: "ISO 8601; null while it waits in its lane." },
+      startedAt: maybe(text("ISO 8601; null while it waits in its lane.")),
       progress: { anyOf: [progressSchema, { type: "null" }] },
     },
     ofModel,
@@ -51,22 +51,19 @@ export const heldActionSchema = {
       ...actionProperties,
       held: { enum: ["suspended", "backoff", "stalled", "waiting", "room", "settling", "prune"] },
       because: text("Why it is held."),
-      until: { type: ["string", "null"], description: "ISO 8601: not before this." },
+      until: maybe(text("ISO 8601: not before this.")),
     },
     ofModel,
   ),
 } as const;
-
-const time = (description: string) => ({ type: ["string", "null"], description: `ISO 8601: ${description}` }) as const;
-const nullable = (description: string) => ({ type: ["string", "null"], description }) as const;
 
 const fieldChangeSchema = {
   title: "FieldChange",
   ...exact({
     subject: text("A model's id, `[*]` for all models, `router`, or `speech/KIND`."),
     field: { ...text(), examples: ["ctx-size"] },
-    from: nullable("null: not set, or not there."),
-    to: nullable("null: not set, or not there."),
+    from: maybe(text("null: not set, or not there.")),
+    to: maybe(text("null: not set, or not there.")),
   }),
 } as const;
 
@@ -77,15 +74,15 @@ const stepSchema = {
     {
       ...actionProperties,
       when: { enum: ["running", "now", "later"], description: "`later`: after the steps above it." },
-      notBefore: time("not before this, though all above is done."),
-      awaits: nullable("What it waits for that is no step."),
+      notBefore: maybe(text("ISO 8601: not before this, though all above is done.")),
+      awaits: maybe(text("What it waits for that is no step.")),
       changes: list(fieldChangeSchema),
-      bytes: { type: ["integer", "null"], description: "To download, copy or delete; null: none, or not known." },
+      bytes: maybe(integer("To download, copy or delete; null: none, or not known.")),
       ends: list(
         exact({
           model: text(),
           inFlight: integer("Responses that are awaited, and cut after `--drain-timeout`."),
-          memoryBytes: { type: ["integer", "null"], description: "Of its process now; null: not known." },
+          memoryBytes: maybe(integer("Of its process now; null: not known.")),
         }),
         "Loaded models whose instance it ends; they load again with their next request.",
       ),

@@ -2,7 +2,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { appliedSchema } from "./applied.ts";
 import { heldActionSchema, runningActionSchema, sourceSchema } from "./plan.ts";
-import { exact, flag, integer, list, text } from "./shapes.ts";
+import { exact, flag, integer, list, maybe, number, text } from "./shapes.ts";
 
 const conditionSchema = {
   title: "Condition",
@@ -20,9 +20,9 @@ const workerSchema = {
   title: "WorkerStatus",
   ...exact({
     address: text("As the document names it."),
-    endpoint: { type: ["string", "null"], description: "The address that its name means and the engine is given." },
-    latencyMs: { type: ["number", "null"], description: "To connect to it, when that was tried last." },
-    version: { type: ["string", "null"], description: "Of its protocol.", examples: ["8.0.0"] },
+    endpoint: maybe(text("The address that its name means and the engine is given.")),
+    latencyMs: maybe(number("To connect to it, when that was tried last.")),
+    version: { ...maybe(text("Of its protocol.")), examples: ["8.0.0"] },
     devices: {
       description: "Its memory when no model used it last; it serves one client, so it is not asked meanwhile.",
       type: ["array", "null"],
@@ -60,9 +60,9 @@ const speechEngineSchema = {
   title: "SpeechEngineStatus",
   ...exact({
     choice: text("The model's file, or the voice, that the document names."),
-    running: { type: ["string", "null"], description: "The one that it runs with." },
+    running: maybe(text("The one that it runs with.")),
     phase: { ...text(), examples: ["ready"] },
-    pid: { type: ["integer", "null"] },
+    pid: maybe(integer()),
     inFlight: integer("Requests under way and queued."),
     crashes: integer(),
   }),
@@ -74,10 +74,10 @@ const runtimeSchema = {
   title: "ModelRuntime",
   ...exact({
     bytes: integer("Of its files."),
-    contextLength: { type: ["integer", "null"], description: "Tokens that the router gives it; null: not known." },
+    contextLength: maybe(integer("Tokens that the router gives it; null: not known.")),
     state: { ...text("`unloaded`, `loading`, `loaded` or `sleeping`."), examples: ["loaded"] },
-    pid: { type: ["integer", "null"], description: "Of its process; null: it has none, or it is not known." },
-    memoryBytes: { type: ["integer", "null"], description: "Of its process, with what is swapped out." },
+    pid: maybe(integer("Of its process; null: it has none, or it is not known.")),
+    memoryBytes: maybe(integer("Of its process, with what is swapped out.")),
   }),
 } as const;
 
@@ -115,14 +115,14 @@ export const statusSchema = {
     router: exact({
       connected,
       phase: { ...text(), examples: ["ready"] },
-      pid: { type: ["integer", "null"] },
-      binary: { type: ["string", "null"] },
+      pid: maybe(integer()),
+      binary: maybe(text()),
       crashes: integer(),
     }),
     rpc: exact({
       mode,
       minWorkers: integer("With fewer workers no model is loaded."),
-      warning: { type: ["string", "null"], description: "The risk of RPC mode." },
+      warning: maybe(text("The risk of RPC mode.")),
       workers: list(workerSchema),
     }),
     speech: {
@@ -133,7 +133,7 @@ export const statusSchema = {
     health: { enum: ["Healthy", "Progressing", "Degraded", "Suspended"] },
     generation: integer("Of the document."),
     observedGeneration: integer("Of the document that the last pass worked on."),
-    lastPass: { type: ["string", "null"], description: "When the last pass over everything ended, ISO 8601." },
+    lastPass: maybe(text("When the last pass over everything ended, ISO 8601.")),
     applied: appliedSchema,
     source: sourceSchema,
     conditions: list(conditionSchema),

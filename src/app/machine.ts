@@ -4,14 +4,13 @@ import { createRepoTurns } from "../cache/removal/repo-turns.ts";
 import { createDamage } from "../cache/scan/damage.ts";
 import { createCachePresence } from "../cache/scan/presence.ts";
 import { cacheNow, createCacheScanner } from "../cache/scan/scan.ts";
-import { redactText } from "../core/redact.ts";
 import { steadyNow } from "../core/steady.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { InstallProgress } from "../engines/install/build.ts";
 import { createEngineSource } from "../engines/llama/engine-source.ts";
 import { createRouter } from "../engines/llama/router.ts";
 import { createRouterLines } from "../engines/llama/router-lines.ts";
-import type { EngineLogs, LineOwner } from "../engines/process/engine-logs.ts";
+import type { EngineLogs } from "../engines/process/engine-logs.ts";
 import { createCollector } from "../execute/cache-gc.ts";
 import { createSpeechStore } from "../execute/speech-files.ts";
 import { createHubClient } from "../hub/client.ts";
@@ -98,15 +97,6 @@ export function createStorage(parts: Base & State & Machine) {
   return { cacheAccess, speechFiles, collector };
 }
 
-/** The router prints the options of each instance that it starts. */
-function routerLines(): LineOwner {
-  const ownerOf = createRouterLines();
-  return (text) => {
-    const { log, line } = ownerOf(text);
-    return { log, line: log === "router" ? redactText(line) : line };
-  };
-}
-
 function routerOf(options: Base & { readonly logs: EngineLogs }, presetPath: string) {
   const { settings, warn, events } = options;
   return createRouter({
@@ -120,7 +110,7 @@ function routerOf(options: Base & { readonly logs: EngineLogs }, presetPath: str
     reloadTimeoutMs: settings.startTimeoutMs,
     pingMs: Math.max(250, settings.silenceLimitMs / 4),
     now: steadyNow,
-    onOutput: outputOf(options, "llama-server", routerLines()),
+    onOutput: outputOf(options, "llama-server", createRouterLines()),
     onKey: options.logs.hide,
     onChange: (event) => events.emit("routerChanged", event ?? null),
     onList: () => events.emit("modelsListed"),

@@ -15,6 +15,9 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
   /** While the cache cannot be read, its last known content is the best there is. */
   let models: readonly CachedModel[] = [];
   let isKnown = false;
+  /** Of the newest pass; -1: none yet. */
+  let generation = -1;
+  let isPresetDue = false;
   /** By the router's id. */
   const modelOf = (id: string): CachedModel | undefined => models.find((model) => model.upstreamId === id);
   const idOf = (id: string): string => modelOf(id)?.id ?? id;
@@ -30,6 +33,7 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
       keepAliveMs: settings.keepAliveMs ?? Number.POSITIVE_INFINITY,
     },
     modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
+    isBehind: () => isPresetDue || (generation >= 0 && generation !== store.current().generation),
     isCached: (id) => !isKnown || modelOf(id) !== undefined,
     isPinned: (upstreamId) =>
       store
@@ -63,7 +67,9 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
   }
 
   let wasAway = false;
-  events.on("passed", ({ observed: { cache } }) => {
+  events.on("passed", ({ desired, plan, observed: { cache } }) => {
+    generation = desired.generation;
+    isPresetDue = plan.actions.some(({ kind }) => kind === "preset.write" || kind === "router.reload");
     isKnown = cache.state === "known";
     if (cache.state === "known") models = cache.value.models;
     else if (!wasAway) warn("the model cache is away", { why: cache.why });
@@ -74,7 +80,10 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     }
     wasAway = !isKnown;
   });
-  for (const type of ["changed", "documentChanged", "modelsListed", "passed"] as const)
+  events.on("actionSettled", ({ action }) => {
+    if (action.kind === "router.reload") isPresetDue = false;
+  });
+  for (const type of ["changed", "documentChanged", "modelsListed", "passed", "actionSettled"] as const)
     events.on(type, scheduler.observe);
   events.on("routerChanged", (event) => (event ? scheduler.progressed(event.model) : scheduler.observe()));
   events.on("retried", () => scheduler.resetBackoff());

@@ -5,7 +5,7 @@ import { createChatContext } from "../commands/chat-context.ts";
 import { createEdits } from "../commands/edits.ts";
 import type { PullTimes } from "../commands/pull-patience.ts";
 import { createSpeechTurns } from "../commands/speech/turns.ts";
-import { matchName, normaliseName } from "../core/ids.ts";
+import { normaliseName } from "../core/ids.ts";
 import type { FileSource } from "../desired/file-source.ts";
 import type { DesiredStore } from "../desired/store.ts";
 import { createUpstream } from "../engines/llama/upstream.ts";
@@ -14,7 +14,7 @@ import { isLoopback } from "../http/auth/guards.ts";
 import type { OpenAnswers } from "../http/server/open-answers.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
 import { createPromptQueue } from "../scheduler/prompt-queue.ts";
-import type { StatusReport } from "../status/report.ts";
+import { modelNamed, type StatusReport } from "../status/report.ts";
 import type { Core } from "./core.ts";
 import { createPlanning } from "./planning.ts";
 
@@ -112,12 +112,7 @@ function upstreamParts(
 /** Why a model that the document names is not in the cache; null for one that it does not name. */
 function absentReason({ models }: StatusReport, name: string): string | null {
   const desired = models.filter((model) => model.desired);
-  const match = matchName(
-    name,
-    desired.map(({ id }) => ({ id, aliases: [] })),
-  );
-  if (match.kind !== "found") return null;
-  const present = desired.find(({ id }) => id === match.id)?.conditions.find(({ type }) => type === "Present");
+  const present = modelNamed(desired, name)?.conditions.find(({ type }) => type === "Present");
   return present && present.status !== "True" ? `is in the document but not here yet: ${present.message}` : null;
 }
 

@@ -6,8 +6,8 @@ import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
 import { type DocumentFile, givenDocument } from "./document-file.ts";
 import { showPlan } from "./plan.ts";
-import { firstOf, printJson } from "./text.ts";
-import { printOutcome, timeoutOf, waitFor } from "./wait.ts";
+import { printJson } from "./text.ts";
+import { type Outcome, printOutcome, timeoutOf, waitFor } from "./wait.ts";
 
 /** Exit code 2: a dry run has something to do. */
 export async function applyCommand({ settings, json, force, flags, given }: CommandLine): Promise<number> {
@@ -29,7 +29,16 @@ export async function applyCommand({ settings, json, force, flags, given }: Comm
   if (!isWaiting) return 0;
   const sha256 = createHash("sha256").update(file.bytes).digest("hex");
   const goal = { for: "synced", sha256, revision, generation: after.generation } as const;
-  return printOutcome(await waitFor(settings, goal, seconds), goal, seconds, json);
+  const outcome = await waitFor(settings, goal, seconds);
+  return printOutcome(outcome.state === "met" ? { ...outcome, ...overridden(after) } : outcome, goal, seconds, json);
+}
+
+/** The text is not in force where a call has set another value. */
+function overridden({ differsFromFile }: Desired): Pick<Outcome, "state" | "reason" | "message"> | undefined {
+  const paths = differsFromFile.filter(({ file }) => file !== undefined).map(({ path }) => path);
+  if (paths.length === 0) return undefined;
+  const message = `Calls have set other values than this text. Take them out: \`reset ${paths.join(" ")}\`.`;
+  return { state: "failed", reason: "Overridden", message };
 }
 
 function printApplied({ name }: DocumentFile, before: Desired, after: Desired): void {
@@ -37,7 +46,7 @@ function printApplied({ name }: DocumentFile, before: Desired, after: Desired): 
   const revision = applied?.revision ? `, revision ${applied.revision}` : "";
   const which = `generation ${generation}, sha256 ${applied?.sha256?.slice(0, 12)}${revision}`;
   console.log(`${name} is applied: ${which}${generation === before.generation ? "; it changes nothing" : ""}.`);
-  // A merge keeps them, and what is waited for is the document with them.
-  const kept = after.differsFromFile.map(({ path }) => path);
-  if (kept.length > 0) console.log(`Set by calls, and kept: ${firstOf(kept)}. \`reset\` takes that out.`);
+  if (after.differsFromFile.length === 0) return;
+  const fields = after.differsFromFile.map(({ path, setBy }) => `${path} (${setBy})`).join(", ");
+  console.log(`Calls have set other values, which stay: ${fields}. \`reset\` takes them out.`);
 }

@@ -163,7 +163,15 @@ const commands: Readonly<Record<string, Command>> = {
     run: async (line) => (await import("./key.ts")).revokeCommand(line),
   },
   version: { operands: "", flags: ["version"], help: "print the version", run: async () => print(version) },
-  help: { operands: "", flags: [], help: "print this text", run: async () => print(helpText()) },
+  help: {
+    operands: "[COMMAND…]",
+    flags: [],
+    help: "print this text, or what one command takes",
+    run: async (line) => {
+      const [command, ...operands] = line.operands;
+      return command === undefined ? print(helpText()) : runCommand({ ...line, command, operands, help: true });
+    },
+  },
 };
 
 function print(text: string): number {
@@ -228,9 +236,10 @@ ${sharedVariables.map((row) => `  ${row.variable} (default ${row.fallback})\n   
 
 function helpOf(name: string): string {
   const { flags, shown = "", help } = commands[name] as Command;
+  const more = ["json", "force"].map((flag) => (flags.includes(flag) ? ` [--${flag}]` : "")).join("");
   const settings = settingRows.filter(({ flag }) => flags.includes(flag) && !shown.includes(`--${flag} `));
   const rows = settings.map(settingText).join("\n") || "  none";
-  return `Usage: model-gateway ${useOf(name)}\n\n${wrapped(help, 79)}\n\nSettings:\n${rows}`;
+  return `Usage: model-gateway ${useOf(name)}${more}\n\n${wrapped(help, 79)}\n\nSettings:\n${rows}`;
 }
 
 const settingText = (row: (typeof settingRows)[number]): string =>

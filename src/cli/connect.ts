@@ -12,7 +12,7 @@ interface Call<T> {
   readonly settings: Settings;
   /** The work changes something: only at the gateway of the state folder, unless it is forced. */
   readonly change?: { readonly force: boolean };
-  /** What is done instead if no gateway runs. */
+  /** What is done instead if no gateway runs; not where an address is given: that means another machine's, perhaps. */
   readonly without?: () => Promise<T>;
 }
 
@@ -49,7 +49,6 @@ export async function withGateway<T>(
     return await work(client);
   } catch (error) {
     if (!(error instanceof GatewayClientError)) throw error;
-    if (error.code === "unreachable" && without && target.owner === null) return await without();
     throw asGatewayError(error, settings, target);
   } finally {
     await agent.destroy();
@@ -71,6 +70,9 @@ async function findTarget({ stateDir, host, port, isAddressGiven }: Settings): P
   return { origin: url?.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:") ?? null, owner };
 }
 
+/** What was printed last: `apply --wait` asks twice. */
+let noted = "";
+
 /** Names the gateway if it is not the one of the state folder. Errors: `invalid_request` for one that may not be changed. */
 async function checkOwner(
   client: GatewayClient,
@@ -84,7 +86,8 @@ async function checkOwner(
   const document = "source" in status ? `; its document is ${status.source.path}` : "";
   const whose = `the gateway on ${origin} is not the one of the state folder ${stateDir}${document}`;
   if (!isAllowed) throw new GatewayError("invalid_request", `${whose}: use --force to change it`);
-  console.error(`Note: ${whose}`);
+  if (whose !== noted) console.error(`Note: ${whose}`);
+  noted = whose;
 }
 
 function noGateway({ stateDir, command }: Settings, { origin, owner }: Target): GatewayAway {

@@ -1,4 +1,5 @@
 // What differs between two documents, as lines for a person: per field; of values with several lines, a unified diff. Pure.
+import { commonLines } from "../core/common-lines.ts";
 import { isJsonObject, type Json } from "../core/json.ts";
 import type { Change } from "../core/merge-patch.ts";
 import { formatPath } from "../desired/document/validate.ts";
@@ -74,32 +75,14 @@ function unifiedDiff(before: readonly string[], after: readonly string[]): DiffL
   });
 }
 
-/** Along their longest common subsequence. */
 function alignedLines(before: readonly string[], after: readonly string[]): DiffLine[] {
-  const width = after.length + 1;
-  /** Length of the longest common subsequence of what follows. */
-  const lengths = new Uint16Array((before.length + 1) * width);
-  const at = (row: number, column: number): number => lengths[row * width + column] ?? 0;
-  for (let row = before.length - 1; row >= 0; row--)
-    for (let column = after.length - 1; column >= 0; column--)
-      lengths[row * width + column] =
-        before[row] === after[column]
-          ? at(row + 1, column + 1) + 1
-          : Math.max(at(row + 1, column), at(row, column + 1));
   const lines: DiffLine[] = [];
-  for (let row = 0, column = 0; row < before.length || column < after.length; ) {
-    const [old, fresh] = [before[row], after[column]];
-    if (old !== undefined && old === fresh) {
-      lines.push({ sign: " ", text: old });
-      row++;
-      column++;
-    } else if (old !== undefined && (fresh === undefined || at(row + 1, column) >= at(row, column + 1))) {
-      lines.push({ sign: "-", text: old });
-      row++;
-    } else {
-      lines.push({ sign: "+", text: fresh ?? "" });
-      column++;
-    }
+  let [row, column] = [0, 0];
+  for (const [old, fresh] of [...(commonLines(before, after) ?? []), [before.length, after.length] as const]) {
+    for (; row < old; row++) lines.push({ sign: "-", text: before[row] ?? "" });
+    for (; column < fresh; column++) lines.push({ sign: "+", text: after[column] ?? "" });
+    if (row < before.length) lines.push({ sign: " ", text: before[row] ?? "" });
+    [row, column] = [row + 1, column + 1];
   }
   return lines;
 }

@@ -3,7 +3,7 @@ import type { GenerationBody, HistoryBody } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { elapsedText, firstOf, printJson, printTable, valueText } from "./text.ts";
+import { elapsedText, printJson, printTable, valueText } from "./text.ts";
 
 export async function historyCommand({ settings, operands, json }: CommandLine): Promise<number> {
   const [which] = operands;
@@ -38,13 +38,16 @@ function generationIn(text: string): number {
   throw new GatewayError("invalid_request", `${JSON.stringify(text)} is no generation: \`history\` lists them`);
 }
 
+/** Fields that a row names. */
+const fieldsShown = 3;
+
 function printHistory({ entries, drifts }: HistoryBody): number {
   if (entries.length === 0) console.log("Nothing has changed yet.");
   else {
     const rows = entries.map((entry) => [
       String(entry.generation),
       timeText(entry.at),
-      whoText(entry),
+      whoText(entry, 7),
       outcomeText(entry),
       fieldsText(entry),
     ]);
@@ -80,8 +83,11 @@ function printGeneration(generation: GenerationBody): number {
 
 type Entry = HistoryBody["entries"][number];
 
-function whoText({ by, key, peer, client, file }: Omit<Entry, "title">): string {
-  const revision = file?.revision ? `revision ${file.revision}` : null;
+/** `digits`: of a revision that is a commit's hash. */
+function whoText({ by, key, peer, client, file }: Omit<Entry, "title">, digits?: number): string {
+  const name =
+    file?.revision && (/^[0-9a-f]{40,64}$/.test(file.revision) ? file.revision.slice(0, digits) : file.revision);
+  const revision = name ? `revision ${name}` : null;
   const parts = [key === null ? null : `key ${key}`, peer, client, revision].filter((part) => part !== null);
   return parts.length === 0 ? by : `${by} (${parts.join(", ")})`;
 }
@@ -91,11 +97,12 @@ function outcomeText({ outcome, ms }: Pick<Entry, "outcome" | "ms">): string {
 }
 
 function fieldsText({ fields, removal }: Entry): string {
-  const shown = firstOf(fields);
-  return `${shown}${removal === null ? "" : `${shown === "" ? "" : "; "}deletes ${removal}`}`;
+  const shown = fields.slice(0, fieldsShown).join(", ");
+  const more = fields.length > fieldsShown ? ` and ${fields.length - fieldsShown} more` : "";
+  return `${shown}${more}${removal === null ? "" : `${shown === "" ? "" : "; "}deletes ${removal}`}`;
 }
 
-/** To the second, in UTC: `2026-01-02 03:04:05`. */
+/** To the second, in UTC: `2026-01-02 03:04:05Z`. */
 function timeText(iso: string): string {
-  return iso.slice(0, 19).replace("T", " ");
+  return `${iso.slice(0, 19).replace("T", " ")}Z`;
 }

@@ -31,11 +31,7 @@ export async function offlinePlan(
   { file, isOffline }: { readonly file: DocumentFile | null; readonly isOffline: boolean },
 ): Promise<PlanBody> {
   const { hasFile, store, engine, hub, askHub, observerOf } = await openOffline(settings, file);
-  if (!hasFile)
-    throw new GatewayError(
-      "invalid_request",
-      `${settings.configPath} is not there; \`${settings.command("serve")}\` writes a first one`,
-    );
+  if (!hasFile) throw noDocument(settings);
   await engine.prepare(new AbortController().signal);
   const observed = await observerOf(null).observe();
   const running: RunningAction[] = [];
@@ -52,9 +48,17 @@ export async function offlinePlan(
   return planBody({ ...whole, generation: 0, running }) as PlanBody;
 }
 
-/** Errors: `invalid_document`, with the first problem of the file. */
+/** Errors: `invalid_request` where there is none, `invalid_document`, with the first problem of the file. */
 export async function offlineDocument(settings: Settings): Promise<DocumentInput> {
-  return toInput((await openOffline(settings)).store.current().tree);
+  const { hasFile, store } = await openOffline(settings);
+  const { generation, tree } = store.current();
+  // A wrong --state gave an empty document, as if the gateway had one.
+  if (!hasFile && generation === 0) throw noDocument(settings);
+  return toInput(tree);
+}
+
+function noDocument({ configPath, command }: Settings): GatewayError {
+  return new GatewayError("invalid_request", `${configPath} is not there; \`${command("serve")}\` writes a first one`);
 }
 
 /** Errors: `cache_unwritable` where the cache cannot be read, `invalid_document`. */

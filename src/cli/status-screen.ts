@@ -46,7 +46,7 @@ function summary(status: StatusBody, { now, paint, columns }: ScreenOptions): st
   const observed = observedGeneration === generation ? "" : ` (${observedGeneration} observed)`;
   const first = `Model Gateway ${gateway.version}  ${paint(healthColors[health], health)}  ${paint(sync === "Synced" ? "green" : "yellow", sync)}`;
   const file = [
-    ...(applied?.at ? [`applied ${ageText(applied.at, now)} ago`] : []),
+    ...(applied?.at ? [`applied ${ageText(applied.at, now)} ago by ${applied.by}`] : []),
     ...(applied?.sha256 ? [`sha256 ${applied.sha256.slice(0, 12)}`] : []),
     ...(applied?.revision ? [`revision ${applied.revision}`] : []),
   ];

@@ -39,12 +39,6 @@ export function elapsedText(ms: number): string {
 }
 
 /** A value of the document in a line. */
-/** The first fields of a list, for one line. */
-export function firstOf(fields: readonly string[]): string {
-  const shown = fields.slice(0, 3);
-  return `${shown.join(", ")}${fields.length > shown.length ? ` and ${fields.length - shown.length} more` : ""}`;
-}
-
 export function valueText(value: unknown): string {
   if (value === undefined || value === null) return "none";
   return typeof value === "string" ? value : JSON.stringify(value);

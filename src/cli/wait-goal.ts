@@ -31,9 +31,8 @@ const lasting: ReadonlySet<string> = new Set([
 export function verdictOf(status: StatusBody, goal: Goal): Verdict {
   const early = otherText(status, goal) ?? unseen(status, goal);
   if (early) return early;
-  if (goal.for === "synced") return syncedVerdict(status, goal);
-  if (goal.for === "ready") return verdict(conditionIn(status.conditions, "Ready"), blocking(status, goal));
-  return modelVerdict(status, goal.for.model);
+  if (typeof goal.for === "object") return modelVerdict(status, goal.for.model);
+  return verdict(conditionIn(status.conditions, goal.for === "ready" ? "Ready" : "Synced"), blocking(status, goal));
 }
 
 /** What has been applied is not what is waited for. */
@@ -57,10 +56,6 @@ function unseen({ generation, observedGeneration }: StatusBody, goal: Goal): Ver
   if (observedGeneration >= wanted) return null;
   const message = `The last pass was over generation ${observedGeneration}, and generation ${wanted} is waited for.`;
   return { state: "waiting", reason: "NotObserved", message };
-}
-
-function syncedVerdict(status: StatusBody, goal: Goal): Verdict {
-  return verdict(conditionIn(status.conditions, "Synced"), blocking(status, goal));
 }
 
 /** A condition that keeps the goal from being met until a person acts. */

@@ -76,9 +76,12 @@ export function printOutcome(
 ): number {
   const { generation, observedGeneration, applied } = status;
   const isMet = state === "met";
-  const what = typeof goal.for === "string" ? goal.for : `${goal.for.model} ready`;
+  const [what, not] =
+    typeof goal.for === "string"
+      ? [goal.for, `not ${goal.for}`]
+      : [`${goal.for.model} ready`, `${goal.for.model} not ready`];
   if (json) printJson({ met: isMet, for: what, reason, message, generation, observedGeneration, applied });
   else if (isMet) console.log(`${what}: generation ${generation}. ${message}`);
-  else printProblem(`not ${what}${state === "waiting" ? ` within ${seconds} s` : ""}: ${reason}: ${message}`);
+  else printProblem(`${not}${state === "waiting" ? ` within ${seconds} s` : ""}: ${reason}: ${message}`);
   return isMet ? 0 : 1;
 }

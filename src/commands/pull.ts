@@ -8,7 +8,7 @@ import type { DesiredStore } from "../desired/store.ts";
 import type { Executor } from "../execute/executor.ts";
 import type { HubClient } from "../hub/client.ts";
 import { backoffKey, type Progress, withRetry } from "../plan/actions.ts";
-import { type CachedModel, findCached } from "../plan/observed.ts";
+import { cachedIn } from "../plan/observed.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import { type Call, failureOf, suspended, untilInForce, type WaitDeps } from "./in-force.ts";
 import { namesInDocument } from "./naming.ts";
@@ -61,14 +61,14 @@ export function pullEdit(deps: PullDeps) {
     const { generation, key } = claim;
     const test = (pass: Pass): boolean => isListed(pass, key);
     const listed = await untilInForce(deps, { generation, call, timeoutMs: listedWithinMs, test });
-    return { id: cachedIn(listed, key)?.id ?? key };
+    return { id: cachedIn(listed.observed, key)?.id ?? key };
   };
 }
 
 function nameInDocument({ models }: Desired, id: string, pass: Pass | null): string | undefined {
   const direct = models.find((model) => model.id.toLowerCase() === id.toLowerCase());
   if (direct) return direct.id;
-  const cached = pass && cachedIn(pass, id);
+  const cached = pass && cachedIn(pass.observed, id);
   return cached ? namesInDocument(models, cached, pass)[0] : undefined;
 }
 
@@ -120,7 +120,7 @@ async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: Pu
         if (held?.why === "room") tellOnce({ kind: "waiting", message: held.action.message });
         if (own?.startedAt === null)
           tellOnce({ kind: "waiting", message: `${own.action.message}: waits for its turn` });
-        return !own && cachedIn(pass, key)?.complete === true && !isBeingRemoved(pass, key);
+        return !own && cachedIn(pass.observed, key)?.complete === true && !isBeingRemoved(pass, key);
       },
     });
   } finally {
@@ -158,13 +158,9 @@ function throwIfGivenUp({ loop }: PullDeps, { plan, desired }: Pass, key: string
   }
 }
 
-function cachedIn({ observed: { cache } }: Pass, key: string): CachedModel | undefined {
-  return cache.state === "known" ? findCached(cache.value.models, key) : undefined;
-}
-
 /** A removal was running when the model was requested again: it is pulled afterwards. */
 function isBeingRemoved(pass: Pass, key: string): boolean {
-  const cached = cachedIn(pass, key);
+  const cached = cachedIn(pass.observed, key);
   return pass.running.some(
     ({ action }) => action.kind === "model.remove" && cached !== undefined && action.model === cached.id,
   );
@@ -172,6 +168,6 @@ function isBeingRemoved(pass: Pass, key: string): boolean {
 
 function isListed(pass: Pass, key: string): boolean {
   const { models } = pass.observed.router;
-  const cached = cachedIn(pass, key);
+  const cached = cachedIn(pass.observed, key);
   return models.state === "known" && models.value.some(({ id }) => id === cached?.upstreamId);
 }

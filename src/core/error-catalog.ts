@@ -36,7 +36,7 @@ const rows = {
   scope_missing: stall(403, "Use a license key of scope `all`."),
   not_found: stall(404, "GET /openapi.json lists the routes."),
   model_not_found: stall(404, "Use a model of GET /v1/models, or add it to gateway.yaml."),
-  generation_not_found: stall(404, "Use a generation of GET /api/history."),
+  generation_not_found: stall(404, "Use a generation that `model-gateway history` or GET /api/history lists."),
   voice_not_found: stall(404, "Use an id from GET /api/tts/voices/search?q=TEXT."),
   transcription_model_not_found: stall(404, "Use a name from GET /api/stt/models/search?q=TEXT."),
   not_capable: stall(400, "Use another model: POST /api/show lists the capabilities."),

@@ -5,6 +5,9 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
+/** Of a schema's type: nothing of it is changed. */
+export type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;
+
 /** The text's value, or null where it is no JSON. */
 export function parseJson(text: string): unknown {
   try {

@@ -35,3 +35,15 @@ export function listChanges(from: Json | undefined, to: Json | undefined, path: 
 function own(object: JsonObject, key: string): Json | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
+
+/** The tree with a value set; undefined removes it. */
+export function setAt(tree: JsonObject, path: readonly string[], value: Json | undefined): JsonObject {
+  const [key, ...rest] = path;
+  if (key === undefined) return isJsonObject(value) ? value : tree;
+  const entries = new Map(Object.entries(tree));
+  const inner = entries.get(key);
+  if (rest.length > 0) entries.set(key, setAt(isJsonObject(inner) ? inner : {}, rest, value));
+  else if (value === undefined) entries.delete(key);
+  else entries.set(key, value);
+  return Object.fromEntries(entries);
+}

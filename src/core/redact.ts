@@ -15,12 +15,12 @@ export function redactText(text: string): string {
 }
 
 /** The value of a field or an option of this name. */
-export function redactValue(value: Json, name: string): Json {
+export function redactValue<T extends Json | undefined>(value: T, name: string): T;
+export function redactValue(value: Json | undefined, name: string): Json | undefined {
   if (Array.isArray(value)) return value.map((item) => redactValue(item as Json, name));
-  if (isJsonObject(value)) {
-    const entries = Object.entries(value).map(([key, inner]): [string, Json] => [key, redactValue(inner, key)]);
-    return Object.fromEntries(entries);
-  }
+  if (isJsonObject(value))
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, redactValue(inner, key)]));
+  if (value === undefined) return value;
   if (isSecret(name, JSON.stringify(value))) return redacted;
   return typeof value === "string" ? redactText(value) : value;
 }

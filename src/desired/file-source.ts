@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
+import { createSerial } from "../core/serial.ts";
 import { steadyNow } from "../core/steady.ts";
 import { fileAuthor } from "./changes.ts";
 import { documentBounds, tooLong } from "./document/bounds.ts";
@@ -28,7 +29,7 @@ const settleMs = 15;
 const halfSettleMs = 50;
 /** ms between an event and the first read: the write that follows a truncation is part of it. */
 const eventMs = 5;
-/** An applied text is read once more after this time. */
+/** A text that was applied or found wrong is read once more after this time. */
 const recheckMs = 400;
 
 export function unreadSource(path: string): SourceStatus {
@@ -64,8 +65,8 @@ export function watchFileSource(options: FileSourceOptions) {
   let appliedBytes = 0;
   const { presetAllow = noneAllowed, store, now = steadyNow } = options;
   const writer = createWriteBack({ path, store, presetAllow, now });
-  let work: Promise<void> = Promise.resolve();
-  /** Part of the work, and not begun. */
+  const serialized = createSerial();
+  /** Queued, and not begun. */
   let next: Promise<void> | null = null;
 
   async function examine(read: () => Promise<Content | SourceStatus>): Promise<void> {
@@ -78,7 +79,7 @@ export function watchFileSource(options: FileSourceOptions) {
     if ("bytes" in source && found.valid) appliedBytes = source.bytes.length;
     report(found);
     // The watcher drops an event that follows another within 5 ms: the write after a truncation, seen as an empty file.
-    if (found.valid) settleIn(recheckMs);
+    if (seenHash !== null) settleIn(recheckMs);
   }
 
   function report(found: SourceStatus): void {
@@ -116,7 +117,7 @@ export function watchFileSource(options: FileSourceOptions) {
 
   /** Calls before it begins share one read: another busy file in the folder costs no more than that. */
   function settle(): Promise<void> {
-    next ??= work = work.then(() => {
+    next ??= serialized(() => {
       next = null;
       return examine(readSettled).then(writeBack);
     });
@@ -137,14 +138,14 @@ export function watchFileSource(options: FileSourceOptions) {
   return {
     status: () => status,
     /** Reads the file now; resolves when it is applied or found wrong. */
-    check: () => (work = work.then(() => examine(() => readSource(path)))),
+    check: () => serialized(() => examine(() => readSource(path))),
     /** As `check`, of a text that has stopped changing. */
     refresh: settle,
     close: async (): Promise<void> => {
       closing.abort();
       clearInterval(poll);
       await watcher.close();
-      await work;
+      await serialized(async () => undefined);
     },
   };
 }

@@ -1,9 +1,9 @@
 // What desired.json holds, and what an edit makes of it. Writes nothing.
 import { createHash } from "node:crypto";
-import { equalJson } from "../core/json.ts";
+import type { AppliedFile } from "../../schemas/applied.ts";
+import { equalJson, type Frozen } from "../core/json.ts";
 import { listChanges } from "../core/merge-patch.ts";
 import {
-  type AppliedFile,
   type DesiredState,
   type DocumentTree,
   emptyTree,
@@ -30,7 +30,7 @@ export interface Saved {
 }
 
 /** last-applied.json */
-export interface Applied extends AppliedFile {
+export interface Applied extends Frozen<AppliedFile> {
   readonly tree: DocumentTree;
   /** SHA-256 of gateway.yaml when it was merged last: not that of the applied text, once a call has applied another. */
   readonly watched: string | null;

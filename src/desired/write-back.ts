@@ -51,7 +51,7 @@ export function createWriteBack(options: {
       if (!bytes || hashOfText(bytes) !== file.hash) return "changed";
       const text = await editApart(bytes, tree, presetAllow);
       if (text === null || Buffer.byteLength(text) > documentBounds.bytes)
-        throw new Error("its text cannot be edited: make the change by hand");
+        throw new Error("its text cannot be edited, as none with aliases can: make the change by hand");
       if (!(await replaceFile(path, bytes, text))) return "changed";
       replaced = [...replaced, { tree: file.tree, until: now() + staleMs }];
       const hash = hashOfText(Buffer.from(text));

@@ -2,21 +2,14 @@
 
 import type { Inventory } from "../cache/inventory/inventory.ts";
 import { type RemovedFiles, removeFiles } from "../cache/removal/remove.ts";
-import {
-  entryAfterRemoval,
-  type LinkedFiles,
-  linkedFiles,
-  storedCommits,
-  storedFiles,
-  storedLinks,
-} from "../cache/report/stored.ts";
+import { entryAfterRemoval, type LinkedFiles, linkedFiles, storedLinks } from "../cache/report/stored.ts";
 import { surveyRepo } from "../cache/scan/survey.ts";
 import { GatewayError } from "../core/errors.ts";
-import { isProjector } from "../core/ids.ts";
 import type { Removal } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
-import { type CachedModel, findCached, type InventoryEntry } from "../plan/observed.ts";
-import { coversEntry, holdsFilesOf, isMarked } from "../plan/removals.ts";
+import type { CachedModel, InventoryEntry } from "../plan/observed.ts";
+import { isMarked } from "../plan/removals.ts";
+import { ownModel, prunedFiles, requestedFiles, storedCommits, storedFiles } from "../plan/removed-files.ts";
 import type { Handlers } from "./executor.ts";
 import type { Drainer } from "./router-actions.ts";
 
@@ -76,20 +69,12 @@ export function removalHandler(options: {
       const removal = removals.get(id);
       // Not a removal that found nothing: its caller would get the response that the files are gone.
       if (!removal) throw new GatewayError("cancelled", `${id} is not deleted: the document names it again`);
-      const { repo, commit, files, projector } = removal;
-      const entries = inventory.entries().filter((entry) => coversEntry(removal, entry));
-      // A projector serves every quant of its repository: it goes with the last of them.
-      const alone = !models.some((other) => other.repo === repo && other !== cached);
-      const noted = entries.flatMap((entry) => entry.files).filter((file) => alone || !isProjector(file.path));
-      const paths = [
-        ...new Set([...files, ...noted.map((file) => file.path), ...(alone && projector !== null ? [projector] : [])]),
-      ];
-      const stored = entries
-        .flatMap(storedFiles)
-        .flatMap(({ path, blob }) => (alone || !isProjector(path) ? blob : []));
+      const { repo, commit } = removal;
+      const { entries, isTaken, paths } = requestedFiles(removal, inventory.entries(), models);
+      const stored = entries.flatMap(storedFiles).filter(isTaken);
       const linked = linkedFiles(await surveyRepo(cacheDir, repo), paths);
       const found = {
-        blobs: [...new Set([...removal.blobs, ...stored, ...linked.blobs])],
+        blobs: [...new Set([...removal.blobs, ...stored.map(({ blob }) => blob), ...linked.blobs])],
         commits: [...new Set([...(removal.commits ?? []), ...storedCommits(entries), ...linked.commits])],
       };
       await removals.note(id, found);
@@ -105,14 +90,8 @@ export function removalHandler(options: {
     const entry = inventory.get(id);
     if (!entry) throw new GatewayError("model_not_found", `${id} is not in the inventory`);
     const models = await options.cachedModels();
-    const found = findCached(models, id);
-    // Another program's file may have taken the name since the plan was made: it is not ours to delete.
-    const cached = found && holdsFilesOf(entry, found) ? found : undefined;
-    return apart(cached, signal, async () => {
-      const alone = !models.some((other) => other.repo === entry.repo && other.id !== cached?.id);
-      const files = storedFiles(entry).filter((file) => alone || !isProjector(file.path));
-      // By the inventory alone: another program may show the same file, or another one by its name, in revisions of its own.
-      const commits = storedCommits(inventory.entries().filter((other) => other.repo === entry.repo));
+    return apart(ownModel(entry, models), signal, async () => {
+      const { files, commits } = prunedFiles(entry, inventory.entries(), models);
       const stored = storedLinks(await surveyRepo(cacheDir, entry.repo), files, commits);
       const removed = await removeFiles({ cacheDir, repo: entry.repo, ...stored });
       await forget(entry.repo, [entry]);

@@ -53,7 +53,7 @@ export const families = {
     "model",
   ),
   requests_total: counter(
-    "Requests that ended. `status` is that of the answer, or of the error in which it ended; `cancelled`: the client left.",
+    "Requests that ended. `status` is the class (`2xx`) of the answer, or of the error in which it ended; `cancelled`: the client left.",
     "family",
     "route",
     "model",

@@ -60,27 +60,10 @@ export class RequestMeter {
   }
 }
 
-export class FamilyMeter {
-  readonly #family: string;
-  readonly #modelOf: (model: string) => ModelMeter;
-  readonly routes = new Map<string, Map<string, RequestMeter>>();
-
-  constructor(family: string, modelOf: (model: string) => ModelMeter) {
-    this.#family = family;
-    this.#modelOf = modelOf;
-  }
-
+/** Of the requests of one family. */
+export interface FamilyMeter {
   /** `route`: below the family's prefix, as it is declared. `model`: an id of the catalog, or {@link noModel}. */
-  of(route: string, model: string): RequestMeter {
-    return this.routes.get(route)?.get(model) ?? this.#add(route, model);
-  }
-
-  #add(route: string, model: string): RequestMeter {
-    const meter = new RequestMeter(this.#family, route, this.#modelOf(model));
-    const meters = this.routes.get(route) ?? new Map<string, RequestMeter>();
-    this.routes.set(route, meters.set(model, meter));
-    return meter;
-  }
+  of(route: string, model: string): RequestMeter;
 }
 
 function isModel(id: string): boolean {
@@ -91,7 +74,8 @@ export type RequestMeters = ReturnType<typeof createRequestMeters>;
 
 export function createRequestMeters() {
   const models = new Map<string, ModelMeter>();
-  const families = new Map<string, FamilyMeter>();
+  /** By family, route and model. */
+  const requests = new Map<string, RequestMeter>();
 
   function modelOf(id: string): ModelMeter {
     let meter = models.get(id);
@@ -100,21 +84,22 @@ export function createRequestMeters() {
   }
 
   return {
-    family: (name: string): FamilyMeter => {
-      let family = families.get(name);
-      if (!family) families.set(name, (family = new FamilyMeter(name, modelOf)));
-      return family;
-    },
+    family: (family: string): FamilyMeter => ({
+      of: (route, model) => {
+        const key = `${family} ${route} ${model}`;
+        let meter = requests.get(key);
+        if (!meter) requests.set(key, (meter = new RequestMeter(family, route, modelOf(model))));
+        return meter;
+      },
+    }),
     /** Those that requests were sent to. */
     models: (): readonly ModelMeter[] => [...models.values()].filter(({ id }) => isModel(id)),
-    requests: (): readonly RequestMeter[] =>
-      [...families.values()].flatMap(({ routes }) => [...routes.values()].flatMap((meters) => [...meters.values()])),
+    requests: (): readonly RequestMeter[] => [...requests.values()],
     /** Drops the series of models that are gone: what is pulled and deleted over the years would else stay. */
     keep: (ids: ReadonlySet<string>): void => {
       const isGone = (id: string): boolean => isModel(id) && !ids.has(id);
       for (const id of models.keys()) if (isGone(id)) models.delete(id);
-      for (const { routes } of families.values())
-        for (const meters of routes.values()) for (const id of meters.keys()) if (isGone(id)) meters.delete(id);
+      for (const [key, { model }] of requests) if (isGone(model.id)) requests.delete(key);
     },
   };
 }

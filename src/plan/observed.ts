@@ -264,21 +264,20 @@ export function filesOf({ files, projector }: CachedModel): readonly string[] {
 /** The cached model that a desired id means: its own id, or another name of it, or the end of one, ignoring case. */
 export function findCached(models: readonly CachedModel[], id: string): CachedModel | undefined {
   const folded = id.toLowerCase();
-  const { byName, byRepo } = indexOf(models);
-  return byName.get(folded) ?? plainestEndingIn(byRepo.get(folded.slice(0, folded.indexOf(":"))) ?? [], id);
+  const index = indexes.get(models) ?? indexOf(models);
+  indexes.set(models, index);
+  return index.byName.get(folded) ?? plainestEndingIn(index.byRepo.get(folded.slice(0, folded.indexOf(":"))) ?? [], id);
+}
+
+/** Undefined also while the cache is not known. */
+export function cachedIn({ cache }: Pick<Observed, "cache">, id: string): CachedModel | undefined {
+  return cache.state === "known" ? findCached(cache.value.models, id) : undefined;
 }
 
 /** Indexed: a snapshot is searched for each model of a document, several times. */
-const indexes = new WeakMap<readonly CachedModel[], ModelIndex>();
+const indexes = new WeakMap<readonly CachedModel[], ReturnType<typeof indexOf>>();
 
-interface ModelIndex {
-  readonly byName: ReadonlyMap<string, CachedModel>;
-  readonly byRepo: ReadonlyMap<string, readonly CachedModel[]>;
-}
-
-function indexOf(models: readonly CachedModel[]): ModelIndex {
-  const known = indexes.get(models);
-  if (known) return known;
+function indexOf(models: readonly CachedModel[]) {
   // An id counts before an alias, and of several models the first: what counts is entered last.
   const reversed = models.toReversed();
   const aliases = reversed.flatMap((model) => model.aliases.map((alias) => [alias.toLowerCase(), model] as const));
@@ -286,9 +285,7 @@ function indexOf(models: readonly CachedModel[]): ModelIndex {
   const byRepo = new Map<string, CachedModel[]>();
   for (const model of models)
     byRepo.set(model.repo.toLowerCase(), [...(byRepo.get(model.repo.toLowerCase()) ?? []), model]);
-  const index = { byName, byRepo };
-  indexes.set(models, index);
-  return index;
+  return { byName, byRepo };
 }
 
 /** Whether a model belongs to one of these repositories, ignoring case. */

@@ -3,17 +3,8 @@ import { setImmediate } from "node:timers/promises";
 import type { AskHub } from "../observe/hub-answers.ts";
 import type { Plan } from "../plan/actions.ts";
 import { plan } from "../plan/plan.ts";
-import { type HubAnswers, isPull } from "../plan/whole/hub-answers.ts";
-import { type PlanEnd, type PlannedStep, planSteps, type WholeInput } from "../plan/whole/steps.ts";
-
-export interface WholePlan {
-  /** The planner's answer: what runs now, and what is held. */
-  readonly now: Plan;
-  readonly steps: readonly PlannedStep[];
-  readonly end: PlanEnd;
-  /** Null: the hub was not to be asked. */
-  readonly answers: HubAnswers | null;
-}
+import { isPull } from "../plan/whole/hub-answers.ts";
+import { type PlannedStep, planSteps, type WholeInput, type WholePlan } from "../plan/whole/steps.ts";
 
 interface Question extends Omit<WholeInput, "answers" | "now"> {
   /** Absent: it is made here. */

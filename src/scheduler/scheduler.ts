@@ -19,6 +19,8 @@ export interface SchedulerOptions {
   readonly gate: RpcGate;
   readonly limits: Limits;
   readonly modelsMax: () => number;
+  /** The router has yet to read the preset that the document asks for. */
+  readonly isBehind: () => boolean;
   /** Why there will be no router; null where there is one or will be. */
   readonly engineProblem: () => GatewayError | null;
   /** Whether the cache still holds a model, as far as is known. */
@@ -70,6 +72,7 @@ export function createScheduler(options: SchedulerOptions) {
       listed: new Map(models.state === "known" ? models.value.map(({ id, value }) => [id, value]) : []),
       loaded,
       modelsMax: options.modelsMax(),
+      isBehind: options.isBehind(),
       inputs: `${loadedPreset} ${loadedCache}`,
       engineProblem: options.engineProblem(),
       refusal: gate.refusal(),

@@ -5,7 +5,7 @@ import type { Desired } from "../desired/document/document.ts";
 import type { SourceStatus } from "../desired/document/parse.ts";
 import { type Action, type BackoffEntry, backoffKey, type Plan, type RunningAction } from "../plan/actions.ts";
 import { sourceState } from "../plan/model-files.ts";
-import { findCached, type Observed } from "../plan/observed.ts";
+import { cachedIn, type Observed } from "../plan/observed.ts";
 import { type ConditionType, conditionTable, type Truth } from "./condition-table.ts";
 
 export interface Condition {
@@ -85,12 +85,8 @@ export function failed(type: ConditionName, { reason, message, hint }: BackoffEn
 
 /** The reason for what the plan could not do, by the model's id in the cache. */
 export function reasonOf(cachedId: string, { models }: Desired, observed: Observed): "SourceMissing" | "CannotApply" {
-  const { cache } = observed;
   const isGone = models.some(
-    (model) =>
-      cache.state === "known" &&
-      findCached(cache.value.models, model.id)?.id === cachedId &&
-      sourceState(model, observed) === "missing",
+    (model) => cachedIn(observed, model.id)?.id === cachedId && sourceState(model, observed) === "missing",
   );
   return isGone ? "SourceMissing" : "CannotApply";
 }

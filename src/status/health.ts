@@ -1,5 +1,5 @@
 // Healthy of the gateway, and what is wrong with single models. Chats may be served meanwhile: readiness is told apart. Pure.
-import { findCached } from "../plan/observed.ts";
+import { cachedIn } from "../plan/observed.ts";
 import { type Finding, failed, finding, reasonOf, reported, type StatusInput } from "./finding.ts";
 import { fetchFailure, loadFailing } from "./model-findings.ts";
 
@@ -18,7 +18,11 @@ export function healthy(serving: Finding | undefined, parts: readonly Finding[],
   return reported("Healthy", "False", first.reason, wrong.map(({ message }) => message).join(" "));
 }
 
-function isWrong({ type, status }: Finding, { desired, plan }: StatusInput): boolean {
+/** With these, what is served goes on, and something of a person's has been put aside. */
+const asides: ReadonlySet<string> = new Set(["FilesSetAside", "WriteBackFailed"]);
+
+function isWrong({ type, status, reason }: Finding, { desired, plan }: StatusInput): boolean {
+  if (asides.has(reason)) return true;
   if (type === "SourceValid" || type === "StateWritable") return status === "False";
   if (type !== "Stalled") return false;
   // Stalled names its first action; models that do not come are named one by one.
@@ -48,17 +52,15 @@ export function fetchProblem(id: string, { running, plan, backoff }: StatusInput
 
 /** Why it cannot be loaded. A new try that is under way ends it when it succeeds. */
 export function loadProblem(id: string, { observed, requests }: StatusInput): Finding | undefined {
-  const { cache, router } = observed;
-  const cached = cache.state === "known" ? findCached(cache.value.models, id) : undefined;
-  const listed = router.models.state === "known" ? router.models.value : [];
-  const model = listed.find((each) => each.id === cached?.upstreamId);
+  const { models } = observed.router;
+  const upstreamId = cachedIn(observed, id)?.upstreamId;
+  const model = models.state === "known" ? models.value.find((each) => each.id === upstreamId) : undefined;
   if (!model || model.value === "loaded") return undefined;
   return loadFailing(model.id, requests) ?? (model.failed ? finding("Loaded", "LoadFailed") : undefined);
 }
 
 function settingProblem(id: string, { desired, observed, plan }: StatusInput): Finding | undefined {
-  const { cache } = observed;
-  const cached = cache.state === "known" ? findCached(cache.value.models, id) : undefined;
+  const cached = cachedIn(observed, id);
   const problem = plan.findings.get(cached?.id ?? "");
   return cached && problem !== undefined
     ? finding("Applied", reasonOf(cached.id, desired, observed), problem)

@@ -1,7 +1,7 @@
 // What is true of one model. Pure.
 import { runnableContext } from "../core/context-size.ts";
 import type { BackoffEntry } from "../plan/actions.ts";
-import { type CachedModel, findCached, isOfRepo, type Observed } from "../plan/observed.ts";
+import { type CachedModel, cachedIn, isOfRepo, type Observed } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { holdsFilesOf } from "../plan/removals.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
@@ -10,7 +10,7 @@ import { type Finding, failed, failureOf, finding, type RequestFacts, reasonOf, 
 /** Present, Verified, Applied and Loaded of one model, which the document names or the cache holds; Drained where it was. */
 export function modelFindings(id: string, input: StatusInput): Finding[] {
   const { observed } = input;
-  const cached = observed.cache.state === "known" ? findCached(observed.cache.value.models, id) : undefined;
+  const cached = cachedIn(observed, id);
   return [
     present(id, input, cached),
     verified(observed, cached),

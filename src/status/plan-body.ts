@@ -1,17 +1,13 @@
 // The body of /api/plan and of dry runs. Pure.
 import type { PlanBody } from "../../schemas/plan.ts";
-import { type Action, backoffKey, isAtRest, type Plan, type RunningAction } from "../plan/actions.ts";
+import type { Frozen } from "../core/json.ts";
+import { type Action, backoffKey, isAtRest, type RunningAction } from "../plan/actions.ts";
 import type { HubAnswers } from "../plan/whole/hub-answers.ts";
-import type { PlanEnd, PlannedStep } from "../plan/whole/steps.ts";
+import type { PlanEnd, PlannedStep, WholePlan } from "../plan/whole/steps.ts";
 import { totalsOf } from "../plan/whole/totals.ts";
-import { actionBody, type Frozen, heldBody, runningBody } from "./report.ts";
+import { actionBody, heldBody, runningBody, timeOf } from "./report.ts";
 
-interface PlanInput {
-  readonly now: Plan;
-  readonly steps: readonly PlannedStep[];
-  readonly end: PlanEnd;
-  /** Null: the hub was not asked. */
-  readonly answers: HubAnswers | null;
+interface PlanInput extends WholePlan {
   readonly generation: number;
   readonly running: readonly RunningAction[];
 }
@@ -41,7 +37,7 @@ export function planBody({ now, steps, end, answers, generation, running }: Plan
 }
 
 function stepBody({ action, notBefore, ...step }: PlannedStep): Body["steps"][number] {
-  return { ...actionBody(action), ...step, notBefore: notBefore === null ? null : new Date(notBefore).toISOString() };
+  return { ...actionBody(action), ...step, notBefore: timeOf(notBefore) };
 }
 
 /** Without those that will fail, unless for a disk that is too full: they are problems. */

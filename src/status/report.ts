@@ -1,13 +1,13 @@
 // The body of /status from what the loop found. Pure.
 import type { PlanBody } from "../../schemas/plan.ts";
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
+import { matchName } from "../core/ids.ts";
+import type { Frozen } from "../core/json.ts";
 import type { DesiredState, Removal } from "../desired/document/document.ts";
 import type { Action, HeldAction, Plan, RunningAction } from "../plan/actions.ts";
 import type { RouterSnapshot } from "../plan/observed.ts";
 import { type Condition, finding, notServing } from "./finding.ts";
 import { rpcWarning } from "./worker-conditions.ts";
-
-export type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;
 
 export type StatusReport = Frozen<StatusBody>;
 /** Without a license key. */
@@ -68,7 +68,7 @@ export function statusReport(input: ReportInput): StatusReport {
     health: healthOf(conditions, desired.document.suspend),
     generation: desired.generation,
     observedGeneration: pass?.desired.generation ?? 0,
-    lastPass: input.passedAt === null ? null : new Date(input.passedAt).toISOString(),
+    lastPass: timeOf(input.passedAt),
     applied: desired.applied,
     source: input.source,
     conditions: conditions.map((condition) => whileStopping(condition, input.stoppingSince)),
@@ -104,17 +104,16 @@ export function removalBody({ id, requestedAt, by }: Removal): RemovalReport {
   return { id, requestedAt, by };
 }
 
+export function timeOf(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}
+
 export function heldBody({ action, why, because, until }: HeldAction): HeldBody {
-  return { ...actionBody(action), held: why, because, until: until === null ? null : new Date(until).toISOString() };
+  return { ...actionBody(action), held: why, because, until: timeOf(until) };
 }
 
 export function runningBody({ action, lane, startedAt, progress }: RunningAction): RunningBody {
-  return {
-    ...actionBody(action),
-    lane,
-    startedAt: startedAt === null ? null : new Date(startedAt).toISOString(),
-    progress,
-  };
+  return { ...actionBody(action), lane, startedAt: timeOf(startedAt), progress };
 }
 
 /** A document that no pass has looked at yet is not in sync, whatever the conditions of the one before say. */
@@ -142,4 +141,13 @@ export function modelIds(
     ...desired.document.models.map((model) => ({ id: model.id, desired: true })),
     ...unmanaged.map((id) => ({ id, desired: false })),
   ];
+}
+
+/** The one that a client means by a name, of these. */
+export function modelNamed(models: StatusReport["models"], name: string): StatusReport["models"][number] | undefined {
+  const match = matchName(
+    name,
+    models.map(({ id }) => ({ id, aliases: [] })),
+  );
+  return match.kind === "found" ? models.find(({ id }) => id === match.id) : undefined;
 }

@@ -1,4 +1,4 @@
-// `npm run bench`: what the gateway costs beside a bare proxy; `-- chat`: beside a real model's process; `-- busy`: beside a pull; `-- edit`: how soon an edit
+// `npm run bench`: what the gateway costs beside a bare proxy; `-- chat`: beside the real engine's own router; `-- busy`: beside a pull; `-- edit`: how soon an edit
 // is in force; `-- life`: start, stop and idle streams; `-- pull`: pulls beside curl and aria2c; `-- drops`: what becomes of answers
 // under way, beside the engine's own router; `-- scan`: the scans of a large request and of a large cache. `--json FILE`
 // writes the figures that have a goal.
@@ -11,7 +11,7 @@ const [, file] = option < 0 ? [] : process.argv.splice(option, 2);
 const [what = "speed"] = process.argv.slice(2);
 
 if (what === "speed") await import("./wire/speed.ts");
-else if (what === "chat") await import("./bench.ts");
+else if (what === "chat") await import("./engine.ts");
 else if (what === "life") await import("./life.ts");
 else if (what === "pull") await import("./pull.ts");
 else if (what === "drops") await import("./drops.ts");

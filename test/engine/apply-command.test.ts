@@ -69,18 +69,22 @@ test("apply and wait", async (t) => {
     const outcome = JSON.parse(stdout) as Record<string, unknown>;
     assert.deepEqual([outcome["met"], outcome["generation"]], [true, generation]);
     assert.equal(status().applied?.revision, "v2");
-    const again = await apply(both);
-    assert.match(again.stdout, /; it changes nothing\.$/m);
-    assert.doesNotMatch(again.stdout, /Set by calls/);
+    assert.match((await apply(both)).stdout, /; it changes nothing\.$/m);
   });
 
-  await t.test("it lists what calls have set and the text does not change", async () => {
-    await gateway.json("/api/desired", patchWith({ models: { [beta]: { ctxSize: 256 } } }));
-    assert.match(
-      (await apply(both, "--wait")).stdout,
-      new RegExp(`^Set by calls, and kept: models\\.${beta}\\.ctxSize\\. `, "m"),
-    );
+  await t.test("what calls have set otherwise stays, and is named", async () => {
+    await gateway.json("/api/desired?wait=true", patchWith({ models: { [beta]: { ctxSize: 1024 } } }));
+    const { code, stdout, stderr } = await apply(both, "--wait");
+    assert.equal(code, 1);
+    const path = `models.${beta}.ctxSize`;
+    assert.match(stderr, /^model-gateway: not synced: Overridden: /);
+    assert.ok(stderr.includes(`\`reset ${path}\``), stderr);
+    const kept = `Calls have set other values, which stay: ${path} (http:PATCH /api/desired). \`reset\` takes them out.`;
+    assert.equal(stdout.split("\n")[1], kept);
+    const lacks = `version: 1\nmodels: ["${alpha}", "${beta}"]\n`;
+    assert.equal((await apply(lacks, "--wait")).code, 0, "a field that the text leaves open may be set");
     assert.equal((await run(["reset"])).code, 0);
+    assert.doesNotMatch((await apply(both)).stdout, /Calls have set/);
   });
 
   await t.test("a text that is not valid is refused whole, with each problem's place", async () => {
@@ -115,7 +119,7 @@ test("apply and wait", async (t) => {
     assert.equal(suspended.code, 1);
     assert.match(suspended.stderr, /^model-gateway: not synced: Suspended: .*Set `suspend: false`/);
     const absent = await run(["wait", "--for", "model=acme/nothing:Q8_0"]);
-    assert.match(absent.stderr, /^model-gateway: not acme\/nothing:Q8_0 ready: NotFound: /);
+    assert.match(absent.stderr, /^model-gateway: acme\/nothing:Q8_0 not ready: NotFound: /);
     assert.equal((await apply(both, "--wait")).code, 0);
   });
 

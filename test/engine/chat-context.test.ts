@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { cacheTalker, makeFolders, makeTalkerFolders, talker } from "../support/folders.ts";
-import { eventsOf, startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
+import { eventsOf, loadsBegun, startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { chatWith, patchWith } from "../support/requests.ts";
 
@@ -48,6 +48,18 @@ function writes(gateway: TestGateway): number {
     (event) => (event.data as { kind: string }).kind === "preset.write",
   ).length;
 }
+
+test("a chat right after an edit is answered with the new size, by the first process that is loaded", async (t) => {
+  const gateway = await start(t);
+  for (const size of [1024, 2048, 3072]) {
+    const edit = await gateway.json("/api/desired", patchWith({ models: { [alpha]: { ctxSize: size } } }));
+    assert.equal(edit.status, 200);
+    assert.deepEqual(await ask(gateway, {}), [200, String(size), hello]);
+    await gateway.converged();
+    assert.equal(loadsBegun(gateway).length, size / 1024);
+    await gateway.json("/v1/models/unload", { method: "POST", body: JSON.stringify({ model: alpha }) });
+  }
+});
 
 test("interface 4, Context size: a chat's own size is in force when it is answered, and one change is made of it", async (t) => {
   const gateway = await start(t);

@@ -73,7 +73,7 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   const folders = await makeFolders(t);
   const model = await cacheTalker(folders, "acme/alpha");
   await folders.writeConfig(`version: 1\nmodels: [{ id: "${model}", ctxSize: 1024 }]\n`);
-  const before = await runCommand(t, folders, ["plan", "--port", "1"]);
+  const before = await runCommand(t, folders, ["plan"]);
   assert.deepEqual([before.code, before.stderr], [2, ""]);
   assert.match(before.stdout, /preset\.write/);
   await assert.rejects(access(join(folders.stateDir, "router.preset.ini")), "a plan changes nothing");
@@ -84,7 +84,7 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   assert.match((JSON.parse(missing.stderr) as { msg: string }).msg, /none\.yaml is not there; .* writes a first one/);
 
   await folders.writeConfig(`version: 1\nmodels: []\nspeech: { transcription: { model: base.en } }\n`);
-  const without = await runCommand(t, folders, ["plan", "--port", "1"], { WHISPER_SERVER: "/nowhere" });
+  const without = await runCommand(t, folders, ["plan"], { WHISPER_SERVER: "/nowhere" });
   assert.equal(without.code, 2);
   assert.match(without.stdout, /^! speech\/transcription: whisper-server is set to \/nowhere/m);
   assert.match(without.stdout, /, 1 that cannot be done\.$/m);
@@ -149,7 +149,7 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   serve.process.kill("SIGTERM");
   await serve.exited;
   await folders.writeConfig("version: 2\n");
-  const broken = await runCommand(t, folders, ["plan", "--port", "1"]);
+  const broken = await runCommand(t, folders, ["plan"]);
   assert.equal(broken.code, 1);
   assert.match(broken.stderr, /gateway\.yaml:1:10/);
 });
@@ -190,6 +190,10 @@ test("without a command there is help, and nothing is started or written", async
   const bare = await runCommand(t, folders, []);
   assert.deepEqual([bare.code, bare.stderr], [0, ""]);
   assert.match(bare.stdout, /^Usage: model-gateway COMMAND/);
+  const one = await runCommand(t, folders, ["help", "key", "create"]);
+  assert.match(one.stdout, /^Usage: model-gateway key create NAME \[--scope chat\] .* \[--json\]\n/);
+  assert.deepEqual(await runCommand(t, folders, ["key", "create", "--help"]), one);
+  assert.match((await runCommand(t, folders, ["help", "plans"])).stderr, /^model-gateway: there is no command plans; /);
   const flag = await runCommand(t, folders, ["--port", "1"]);
   assert.equal(flag.code, 1);
   assert.match(flag.stderr, /^model-gateway: --port needs a command/);

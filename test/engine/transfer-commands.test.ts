@@ -143,7 +143,7 @@ test("models and gc look by themselves where no gateway runs, and not beside one
   const partial = join(folders.cacheDir, "models--acme--alpha", "blobs", `${"a".repeat(64)}.gw.incomplete`);
   await writeFile(partial, "x".repeat(10_000));
   await utimes(partial, 1_000_000, 1_000_000);
-  const run = (...args: readonly string[]) => runCommand(t, folders, [...args, "--port", "9"]);
+  const run = (...args: readonly string[]) => runCommand(t, folders, args);
   const table = await run("models");
   assert.equal(table.code, 0, table.stderr);
   assert.match(table.stdout, /^acme\/alpha:Q8_0 +[\d.]+ kB +never +in the document, of another program$/m);
@@ -153,12 +153,21 @@ test("models and gc look by themselves where no gateway runs, and not beside one
   assert.deepEqual([look.code, dryRun, items.map(({ reason }) => reason)], [2, true, ["AbandonedPartial"]]);
   const refused = await run("gc", "--yes");
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /no gateway answers/);
+  assert.match(refused.stderr, /no gateway runs on the state folder/);
+  const nowhere = await runCommand(t, await makeFolders(t), ["export"]);
+  assert.deepEqual([nowhere.code, nowhere.stdout], [1, ""]);
+  assert.match(nowhere.stderr, /gateway\.yaml is not there; /);
+  // A job whose gateway was away got the plan of its own machine, as if it was that gateway's.
+  for (const command of ["plan", "models", "gc", "export", "logs"]) {
+    const away = await run(command, "--port", "9");
+    assert.deepEqual([away.code, away.stdout], [1, ""], command);
+    assert.match(away.stderr, /no gateway answers on http:\/\/127\.0\.0\.1:9; `.* serve.*` starts one/, command);
+  }
   assert.equal((await readdir(join(partial, ".."))).length, 2);
 
   const serve = await startCommand(t, folders, ["serve"]);
   await serve.output(/http:\/\/127\.0\.0\.1:(\d+)/);
-  const beside = await run("models");
+  const beside = await run("models", "--port", "9");
   assert.equal(beside.code, 1);
   assert.match(beside.stderr, /no gateway answers on \S+:9; that of .* listens on http:/);
 });

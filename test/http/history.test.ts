@@ -149,6 +149,27 @@ test("the history of a gateway", async (t) => {
     assert.match((await command("history")).stdout, /\nDrift:\n.*mended after .*\n {2}.*preset/);
   });
 
+  await t.test(
+    "the table has the first digits of a commit, and a tag whole; the generation has all of it",
+    async () => {
+      const [commit, tag] = ["0123456789abcdef0123456789abcdef01234567", "release-2026-11"];
+      for (const [prune, revision] of [
+        [true, commit],
+        [false, tag],
+      ] as const)
+        await send(`/api/desired?apply=true&wait=true&revision=${revision}`, {
+          method: "PUT",
+          headers: { "content-type": "application/yaml" },
+          body: `version: 1\nprune: ${String(prune)}\nmodels: ["${model}"]\n`,
+        });
+      const { stdout } = await command("history");
+      assert.match(stdout, /^\d+ +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ  .*, revision 0123456\) /m);
+      assert.match(stdout, /, revision release-2026-11\) /);
+      const { generation } = await list();
+      assert.match((await command("history", `${generation - 1}`)).stdout, new RegExp(`^  revision ${commit}$`, "m"));
+    },
+  );
+
   await t.test("what is wrong is refused, and changes nothing", async () => {
     const { generation } = await list();
     for (const [path, code] of [
@@ -170,6 +191,13 @@ test("the history of a gateway", async (t) => {
     }
     assert.equal((await gateway.json("/api/history")).status, 401);
     assert.equal((await list()).generation, generation);
+    // The document before the first change is kept; what made it is not.
+    const first = await command("history", "0");
+    assert.equal(first.code, 1);
+    assert.match(
+      first.stderr,
+      /generation 0 is not in the history, which reaches from 1 to \d+\nUse a generation that `/,
+    );
     const none = await command("rollback", "99");
     assert.equal(none.code, 1);
     assert.match(none.stderr, /generation 99 is not in the history, which reaches from 0 to/);

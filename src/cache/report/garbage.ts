@@ -4,6 +4,7 @@ import type { CollectedBody } from "../../../schemas/disk.ts";
 import type { Desired } from "../../desired/document/document.ts";
 import { type CachedModel, filesOf, type InventoryEntry, type Knowable } from "../../plan/observed.ts";
 import { pathInRepo } from "../../plan/removals.ts";
+import { storedCommits, storedFiles } from "../../plan/removed-files.ts";
 import {
   type CacheSurvey,
   freedBytes,
@@ -13,7 +14,7 @@ import {
   type RepoPlace,
 } from "./repo-files.ts";
 import { type SpeechFacts, type SpeechFiles, unusedSpeech } from "./speech-files.ts";
-import { isStored, storedBlobs, storedCommits, storedFiles } from "./stored.ts";
+import { isStored, storedBlobs } from "./stored.ts";
 
 type GarbageItem = CollectedBody["items"][number];
 

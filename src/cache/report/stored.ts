@@ -1,25 +1,13 @@
 // The files of a repository that this gateway stored, by its inventory, and what it remembers once some of them are gone. Pure.
 import { isCommit } from "../../core/ids.ts";
 import type { InventoryEntry } from "../../plan/observed.ts";
+import { storedCommits, storedFiles } from "../../plan/removed-files.ts";
 import type { CachedFile } from "../layout/layout.ts";
 import { linkedBlobs, type RepoFiles, type RepoLink, type RepoPlace } from "./repo-files.ts";
-
-/** Of the entry, and of what it was before. */
-export function storedFiles({ files, former = [] }: InventoryEntry): readonly CachedFile[] {
-  return [...files, ...former.flatMap((revision) => revision.files)];
-}
 
 /** Without those that were here when they were pulled: the link to such a one is ours, and the blob is not. */
 export function storedBlobs(files: readonly CachedFile[]): string[] {
   return files.flatMap(({ blob, found }) => (found ? [] : blob));
-}
-
-/**
- * Revisions that a pull of this gateway linked files into. A pull that moves a branch links what was there before into the new
- * revision too, so that these count for every model of the repository.
- */
-export function storedCommits(entries: readonly InventoryEntry[]): ReadonlySet<string> {
-  return new Set(entries.flatMap(({ commit, former = [] }) => [commit, ...former.map((revision) => revision.commit)]));
 }
 
 /** Whether a file of a snapshot is one of these by name and content; its revision is another matter. */

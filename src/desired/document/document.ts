@@ -1,6 +1,7 @@
 // The desired document in its canonical form, and how edits of it combine. Pure.
+import type { AppliedFile } from "../../../schemas/applied.ts";
 import type { DocumentInput } from "../../../schemas/document.ts";
-import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
+import { equalJson, type Frozen, isJsonObject, type Json, type JsonObject } from "../../core/json.ts";
 import { applyMergePatch } from "../../core/merge-patch.ts";
 import { modelFileName } from "../../speech/transcription-models.ts";
 
@@ -83,18 +84,6 @@ export interface Desired {
   readonly spared: readonly string[];
 }
 
-/** The file that was applied last: gateway.yaml, or a text that a call gave. */
-export interface AppliedFile {
-  /** SHA-256 of its bytes, hex; null: it was saved by a version that did not note it. */
-  readonly sha256: string | null;
-  /** Where its author has it from, as the call named it: a commit. */
-  readonly revision: string | null;
-  /** `file:ed5a9c…`, `http:PUT /api/desired` */
-  readonly by: string;
-  /** ISO 8601. */
-  readonly at: string | null;
-}
-
 /** The current document. */
 export interface DesiredState {
   /** Counts documents: a change that changes nothing makes none. */
@@ -103,7 +92,7 @@ export interface DesiredState {
   readonly document: Desired;
   readonly etag: string;
   /** Null: no file was applied yet. It may change without a new generation: a comment, another revision. */
-  readonly applied: AppliedFile | null;
+  readonly applied: Frozen<AppliedFile> | null;
 }
 
 /** What was written, without defaults, to merge by: models are keyed by id, so that edits of two models do not collide. */

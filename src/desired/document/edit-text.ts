@@ -1,7 +1,6 @@
 // A gateway.yaml with other values in it: its comments, its order and each line that did not change stay as they are. Pure.
 import {
   type Document,
-  isAlias,
   isMap,
   isScalar,
   isSeq,
@@ -9,6 +8,7 @@ import {
   type ParsedNode,
   parseDocument,
   Scalar,
+  visit,
   YAMLMap,
   YAMLSeq,
 } from "yaml";
@@ -19,30 +19,30 @@ import type { DocumentTree } from "./document.ts";
 import { parseSource } from "./parse.ts";
 import { patchLines } from "./patch-lines.ts";
 
-/** An edit of an anchored value changes its aliases too; the next round sets these apart. */
-const mostRounds = 4;
-
-/** The text as the tree has it; null where it cannot be had: the text is none of a document. */
+/** The text as the tree has it; null where it cannot be had: the text is none of a document, or an alias stands for several of its values. */
 export function editText(text: string, tree: DocumentTree, presetAllow: PresetAllow): string | null {
   const unix = text.replaceAll("\r\n", "\n");
+  const now = parseSource(unix, presetAllow);
   const document = parseDocument(unix, { keepSourceTokens: true });
-  if (document.errors.length > 0) return null;
+  if (!now.ok || hasAlias(document)) return null;
   const before = render(document, unix);
-  for (let round = 0; round < mostRounds; round++) {
-    const now = parseSource(render(document, unix), presetAllow);
-    if (!now.ok) return null;
-    const changes = listChanges(now.tree, tree);
-    if (changes.length > 0) {
-      for (const change of changes) edit(document, change);
-      continue;
-    }
-    const whole = render(document, unix);
-    const patched = patchLines(unix, before, whole);
-    const parsed = patched === null ? null : parseSource(patched, presetAllow);
-    const edited = patched !== null && parsed?.ok && equalJson(parsed.tree, tree) ? patched : whole;
-    return text === unix ? edited : edited.replaceAll("\n", "\r\n");
-  }
-  return null;
+  for (const change of listChanges(now.tree, tree)) edit(document, change);
+  const whole = render(document, unix);
+  const edited = [patchLines(unix, before, whole), whole].find(
+    (each) => each !== null && isTextOf(each, tree, presetAllow),
+  );
+  return (text === unix ? edited : edited?.replaceAll("\n", "\r\n")) ?? null;
+}
+
+function isTextOf(text: string, tree: DocumentTree, presetAllow: PresetAllow): boolean {
+  const parsed = parseSource(text, presetAllow);
+  return parsed.ok && equalJson(parsed.tree, tree);
+}
+
+function hasAlias(document: AnyDocument): boolean {
+  let found = false;
+  visit(document, { Alias: () => ((found = true), visit.BREAK) });
+  return found;
 }
 
 type AnyDocument = Document<ParsedNode>;
@@ -64,11 +64,11 @@ function edit(document: AnyDocument, { path, after }: Change): void {
   if (id === undefined)
     return setIn(document, rootOf(document), ["models"], after === undefined ? undefined : listOf(after));
   const models = modelsOf(document);
-  const index = models.items.findIndex((item) => idOf(resolved(document, item)) === id);
+  const index = models.items.findIndex((item) => idOf(item) === id);
   if (index < 0) {
     if (after !== undefined)
       models.add(document.createNode(entryOf(id, rest.length === 0 ? after : nest(rest, after))));
-  } else if (rest.length > 0) setIn(document, mapAt(document, models, index), rest, after);
+  } else if (rest.length > 0) setIn(document, mapAt(models, index), rest, after);
   else if (after === undefined) {
     models.delete(index);
     // A list of lines without indent would be `[]` below its comment, where it is no YAML.
@@ -76,7 +76,6 @@ function edit(document: AnyDocument, { path, after }: Change): void {
   } else models.set(index, document.createNode(entryOf(id, after)));
 }
 
-/** Aliases on the way become copies: what they stand for elsewhere stays. */
 function setIn(document: AnyDocument, map: YAMLMap, path: readonly string[], value: Json | undefined): void {
   const [key = "", ...rest] = path;
   if (rest.length === 0) {
@@ -84,11 +83,9 @@ function setIn(document: AnyDocument, map: YAMLMap, path: readonly string[], val
     else setValue(document, map, key, value);
     return;
   }
-  const inner = resolved(document, map.get(key, true));
-  if (isMap(inner)) {
-    if (isAlias(map.get(key, true))) map.set(key, inner);
-    setIn(document, inner, rest, value);
-  } else if (value !== undefined) map.set(key, document.createNode(nest(rest, value)));
+  const inner = map.get(key, true);
+  if (isMap(inner)) setIn(document, inner, rest, value);
+  else if (value !== undefined) map.set(key, document.createNode(nest(rest, value)));
 }
 
 /** A scalar keeps its comment, and a list its items that stay, with theirs. */
@@ -120,23 +117,18 @@ function rootOf(document: AnyDocument): YAMLMap {
 
 function modelsOf(document: AnyDocument): YAMLSeq {
   const root = rootOf(document);
-  const found = root.get("models", true) as Node | undefined;
-  const list = resolved(document, found);
-  const own = isSeq(list) ? list : new YAMLSeq();
-  if (own !== found) root.set("models", own);
+  const found = root.get("models", true);
+  const own = isSeq(found) ? found : new YAMLSeq();
+  root.set("models", own);
   // `[]` in one line becomes a list of lines with its first model.
   if (own.items.length === 0) own.flow = false;
   return own;
 }
 
 /** The model's map; one that is its id alone becomes a map, with the comments that it had. */
-function mapAt(document: AnyDocument, models: YAMLSeq, index: number): YAMLMap {
-  const item = models.items[index] as Node;
-  const own = resolved(document, item);
-  if (isMap(own)) {
-    if (own !== item) models.items[index] = own;
-    return own;
-  }
+function mapAt(models: YAMLSeq, index: number): YAMLMap {
+  const own = models.items[index];
+  if (isMap(own)) return own;
   const map = new YAMLMap();
   const id = isScalar(own) ? own : new Scalar("");
   map.commentBefore = id.commentBefore ?? null;
@@ -148,15 +140,8 @@ function mapAt(document: AnyDocument, models: YAMLSeq, index: number): YAMLMap {
   return map;
 }
 
-/** What an alias stands for, as a copy of its own with the alias's comments. */
-function resolved(document: AnyDocument, node: unknown): Node | undefined {
-  if (!isAlias(node)) return node as Node | undefined;
-  const copy = node.resolve(document)?.clone() as Node | undefined;
-  if (copy && "anchor" in copy) delete copy.anchor;
-  return copy && Object.assign(copy, { comment: node.comment, commentBefore: node.commentBefore });
-}
-
-function idOf(item: Node | undefined): unknown {
+/** Of a model in the text. */
+export function idOf(item: unknown): unknown {
   if (isScalar(item)) return item.value;
   return isMap(item) ? item.get("id") : undefined;
 }

@@ -72,7 +72,9 @@ export function parseSource(text: string, presetAllow: PresetAllow = noneAllowed
     if (value === null || value === undefined) return failed("the file is empty");
     const validation = validateDocument(value, presetAllow);
     if (validation.ok) return validation;
-    const problems = validation.problems.map((problem) => locate(document, lineCounter, problem));
+    const problems = validation.problems
+      .map((problem) => locate(document, lineCounter, problem))
+      .sort((one, other) => one.line - other.line || one.column - other.column);
     return { ok: false, problems, more: validation.more };
   } catch (error) {
     return failed(error instanceof Error ? error.message : String(error));
@@ -110,7 +112,7 @@ function locate(document: Document, lineCounter: LineCounter, problem: Problem):
   return { line, column: col, path: clip(formatPath(problem.path)), message: problem.message };
 }
 
-function offsetOf(document: Document, { path, atKey }: Problem): number {
+export function offsetOf(document: Document, { path, atKey }: Omit<Problem, "message">): number {
   if (atKey === true) {
     const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
     const key = isMap(parent)

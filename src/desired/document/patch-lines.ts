@@ -1,7 +1,5 @@
 // The lines of a text that an edit has changed, in place of the same lines of a text that is formatted in another way. Pure.
-
-/** Pairs of lines that are compared at most; 2,000 lines that all differ take 20 ms. */
-const mostPairs = 4_000_000;
+import { commonLines } from "../../core/common-lines.ts";
 
 /**
  * `before` and `after` are formatted by a program, `text` by a person, with the same words as `before`. What is the same in both of them
@@ -14,8 +12,9 @@ export function patchLines(text: string, before: string, after: string): string 
     string[],
   ];
   const groups = alignedGroups(own, from);
-  const kept = groups && commonLines(from, to);
-  if (!kept) return null;
+  const common = groups && commonLines(from, to);
+  if (!common) return null;
+  const kept = new Map(common.map(([old, fresh]) => [fresh, old]));
   const lines: string[] = [];
   for (let at = 0; at < to.length; ) {
     const group = groups.get(kept.get(at) ?? -1);
@@ -56,29 +55,4 @@ function wordEnds(lines: readonly string[]): { readonly words: string; readonly 
   let words = "";
   const ends = lines.map((line) => (words += line.replaceAll(/\s/g, "")).length);
   return { words, ends };
-}
-
-/** By the index of a line in `to` that of the same line in `from`: the longest common sequence. Null where they are too long. */
-function commonLines(from: readonly string[], to: readonly string[]): ReadonlyMap<number, number> | null {
-  const kept = new Map<number, number>();
-  let start = 0;
-  while (start < from.length && start < to.length && from[start] === to[start]) kept.set(start, start++);
-  let [a, b] = [from.length, to.length];
-  while (a > start && b > start && from[a - 1] === to[b - 1]) kept.set(--b, --a);
-  const width = b - start + 1;
-  if ((a - start + 1) * width > mostPairs) return null;
-  // lengths[i * width + j]: of the longest sequence that lines from i and from j on have in common.
-  const lengths = new Uint16Array((a - start + 1) * width);
-  for (let i = a - start - 1; i >= 0; i--)
-    for (let j = b - start - 1; j >= 0; j--)
-      lengths[i * width + j] =
-        from[start + i] === to[start + j]
-          ? (lengths[(i + 1) * width + j + 1] ?? 0) + 1
-          : Math.max(lengths[(i + 1) * width + j] ?? 0, lengths[i * width + j + 1] ?? 0);
-  for (let i = 0, j = 0; i < a - start && j < b - start; ) {
-    if (from[start + i] === to[start + j]) kept.set(start + j++, start + i++);
-    else if ((lengths[(i + 1) * width + j] ?? 0) >= (lengths[i * width + j + 1] ?? 0)) i++;
-    else j++;
-  }
-  return kept;
 }

@@ -3,7 +3,8 @@
 import { join } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import { equalJson } from "../../core/json.ts";
-import { redactText } from "../../core/redact.ts";
+import { listChanges, setAt } from "../../core/merge-patch.ts";
+import { redacted, redactText } from "../../core/redact.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
 import type { DocumentTree } from "../document/document.ts";
 import { formatPath } from "../document/validate.ts";
@@ -11,6 +12,7 @@ import type { DesiredStore } from "../store.ts";
 import {
   caughtUp,
   type DriftItem,
+  fieldsOf,
   type History,
   type HistoryEntry,
   type Outcome,
@@ -21,7 +23,7 @@ import {
   withOutcome,
 } from "./entries.ts";
 import { readHistory } from "./read-history.ts";
-import { redactTree, withSecrets } from "./redact.ts";
+import { redactTree } from "./redact.ts";
 
 export type HistoryBook = Awaited<ReturnType<typeof openHistory>>;
 
@@ -94,7 +96,7 @@ export async function openHistory({
           by: author.by,
           key: author.key ?? null,
           peer: author.peer ?? null,
-          client: author.client === undefined || author.client === null ? null : shortText(author.client),
+          client: author.client ? shortText(author.client) : null,
           file: isApplied && applied ? { sha256: applied.sha256, revision: applied.revision } : null,
           removal,
         };
@@ -102,8 +104,7 @@ export async function openHistory({
       });
     },
     outcome: (generation: number, outcome: Outcome, problem: string | null): void => {
-      const told = problem === null ? null : shortText(problem);
-      change(withOutcome(history, generation, { outcome, problem: told }, timeNow()));
+      change(withOutcome(history, generation, { outcome, problem: problem && shortText(problem) }, timeNow()));
     },
     drifted: (generation: number, what: readonly DriftItem[]): void => {
       const told = what.map((item) => ({ ...item, message: shortText(item.message) }));
@@ -115,26 +116,30 @@ export async function openHistory({
     /** Errors: `generation_not_found`. */
     entry: (generation: number): HistoryEntry => {
       const entry = history.entries.findLast((each) => each.generation === generation);
-      if (!entry) throw notKept(generation, history);
+      // The oldest document is there to go back to; what changed it is not.
+      if (!entry) throw notKept(generation, { ...history, base: history.base + 1 });
       return entry;
     },
     /** Secrets redacted. Errors: `generation_not_found`. */
     tree: (generation: number): DocumentTree => kept(history, generation),
     /** The document of a generation, to be put back. Errors: `generation_not_found`; `invalid_request` for a secret that is not kept. */
-    restored: (generation: number, current: DocumentTree): DocumentTree => {
-      const found = withSecrets(kept(history, generation), current);
-      if ("tree" in found) return found.tree;
-      const field = formatPath(found.lost);
-      throw new GatewayError(
-        "invalid_request",
-        `generation ${generation} had a secret in ${field}, which the history does not keep: set that field first, or change the document by hand`,
-      );
-    },
+    restored: (generation: number, current: DocumentTree): DocumentTree => restored(history, generation, current),
     /** Resolves when all of it is on the disk, or was refused by it. */
     close: async (): Promise<void> => {
       await writing;
     },
   };
+}
+
+function restored(history: History, generation: number, current: DocumentTree): DocumentTree {
+  // What is the same in both stays as it is, secrets too.
+  const changes = listChanges(redactTree(current), kept(history, generation));
+  const lost = changes.flatMap(fieldsOf).find(({ after }) => JSON.stringify(after ?? null).includes(redacted));
+  if (!lost) return changes.reduce((tree, { path, after }) => setAt(tree, path, after), current);
+  throw new GatewayError(
+    "invalid_request",
+    `generation ${generation} had a secret in ${formatPath(lost.path)}, which the history does not keep: set that field first, or change the document by hand`,
+  );
 }
 
 function kept(history: History, generation: number): DocumentTree {

@@ -1,8 +1,7 @@
 // The router's loaded models as upstreams: the address of each, and its responses in flight.
 // An instance ends when its standard input closes, so a crash of the router would cut every response in flight: during a
 // response we hold that pipe open too (Linux), and close it after the last one.
-import { close, constants, open } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { close, constants, openSync, readdirSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { systemCode } from "../../core/errors.ts";
 import { isReadyValue, optionOf, type RouterModel } from "../../plan/observed.ts";
@@ -31,7 +30,6 @@ export interface Instance {
 
 export type Instances = ReturnType<typeof createInstances>;
 
-const openFile = promisify(open);
 const closeFile = promisify(close);
 
 interface Entry extends Instance {
@@ -81,8 +79,6 @@ function createEntry(
 export function createInstances(warn: (message: string, fields: object) => void, onGone: () => void = () => undefined) {
   const current = new Map<string, Entry>();
   const detached = new Set<Entry>();
-  /** Counts dead routers. */
-  let epoch = 0;
 
   function free(entry: Entry): void {
     detached.delete(entry);
@@ -101,7 +97,7 @@ export function createInstances(warn: (message: string, fields: object) => void,
 
   return {
     /** Brings the table up to date with the router's list. */
-    update: async (pid: number, key: string, models: readonly RouterModel[]): Promise<void> => {
+    update: (pid: number, key: string, models: readonly RouterModel[]): void => {
       const loaded = new Map(models.flatMap((model) => (originOf(model) === null ? [] : [[model.id, model]])));
       for (const entry of current.values()) {
         const model = loaded.get(entry.id);
@@ -110,23 +106,12 @@ export function createInstances(warn: (message: string, fields: object) => void,
         onGone();
       }
       const added = [...loaded.values()].filter(({ id }) => !current.has(id));
-      const asked = epoch;
-      const inputs = added.length === 0 ? noInputs : await openInputs(pid, added.map(portOf));
-      for (const model of added) {
-        const entry = createEntry(model, { pid, key }, inputs.get(portOf(model)) ?? null, free);
-        const known = current.get(entry.id);
-        // The router died meanwhile, or an update at the same time has entered it: callers compare instances by identity.
-        if (epoch !== asked || known?.origin === entry.origin) {
-          free(entry);
-          continue;
-        }
-        if (known) detach(known);
-        current.set(entry.id, entry);
-      }
+      const inputs = added.length === 0 ? noInputs : openInputs(pid, added.map(portOf));
+      for (const model of added)
+        current.set(model.id, createEntry(model, { pid, key }, inputs.get(portOf(model)) ?? null, free));
     },
     /** The router is dead: instances in use live until their responses have ended. */
     detachAll: (): void => {
-      epoch++;
       for (const entry of current.values()) detach(entry);
     },
     get: (id: string): Instance | null => current.get(id) ?? null,
@@ -165,16 +150,19 @@ interface Input {
 
 const noInputs: ReadonlyMap<string, Input> = new Map();
 
-/** Write ends of the standard inputs of the router's children, by the port in their arguments. */
-async function openInputs(routerPid: number, ports: readonly string[]): Promise<ReadonlyMap<string, Input>> {
+/**
+ * Write ends of the standard inputs of the router's children, by the port in their arguments. Synchronous: `/proc` waits for no disk, and through the
+ * pool of threads, beside an engine that starts, the first answer of a load came 8 ms later.
+ */
+function openInputs(routerPid: number, ports: readonly string[]): ReadonlyMap<string, Input> {
   const inputs = new Map<string, Input>();
   if (process.platform !== "linux") return inputs;
-  for (const pid of await childrenOf(routerPid)) {
+  for (const pid of childrenOf(routerPid)) {
     try {
-      const args = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
+      const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
       const port = args[args.indexOf("--port") + 1] ?? "";
       if (!ports.includes(port)) continue;
-      const pipe = await openFile(`/proc/${pid}/fd/0`, constants.O_WRONLY | constants.O_NONBLOCK);
+      const pipe = openSync(`/proc/${pid}/fd/0`, constants.O_WRONLY | constants.O_NONBLOCK);
       inputs.set(port, { pid: Number(pid), pipe });
     } catch (error) {
       // It ended meanwhile, or its input is not a pipe: nothing to hold.
@@ -184,15 +172,19 @@ async function openInputs(routerPid: number, ports: readonly string[]): Promise<
   return inputs;
 }
 
-async function childrenOf(pid: number): Promise<string[]> {
+function childrenOf(pid: number): string[] {
+  const threads = unlessGone(() => readdirSync(`/proc/${pid}/task`), []);
+  const lists = threads.map((thread) =>
+    unlessGone(() => readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8"), ""),
+  );
+  return lists.flatMap((list) => list.split(" ")).filter((child) => child !== "");
+}
+
+function unlessGone<T>(read: () => T, otherwise: T): T {
   try {
-    const threads = await readdir(`/proc/${pid}/task`);
-    const lists = await Promise.all(
-      threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, "utf8").catch(() => "")),
-    );
-    return lists.flatMap((list) => list.split(" ")).filter((child) => child !== "");
+    return read();
   } catch (error) {
-    if (["ENOENT", "ESRCH"].includes(systemCode(error) ?? "")) return [];
+    if (["ENOENT", "ESRCH"].includes(systemCode(error) ?? "")) return otherwise;
     throw error;
   }
 }

@@ -1,16 +1,12 @@
 // Which model a line of the router's output is of. The router prints its instances' lines with their ports in front, and of each start
 // which model has which port. Pure.
-
-export interface RouterLine {
-  /** The model's id as the router has it; `router` for the router's own. */
-  readonly log: string;
-  readonly line: string;
-}
+import { redactText } from "../../core/redact.ts";
+import type { LineOwner } from "../process/engine-logs.ts";
 
 /** `0.00.267.126 I srv          load: spawning server instance with name=acme/alpha:Q8_0 on port 46455` */
 const spawning = /spawning server instance with name=(.+) on port (\d+)$/;
 
-export function createRouterLines(): (line: string) => RouterLine {
+export function createRouterLines(): LineOwner {
   const models = new Map<string, string>();
   return (line) => {
     const end = line.startsWith("[") ? line.indexOf("] ") : -1;
@@ -18,6 +14,7 @@ export function createRouterLines(): (line: string) => RouterLine {
     if (model !== undefined) return { log: model, line: line.slice(end + 2) };
     const [, name, port] = spawning.exec(line) ?? [];
     if (name !== undefined && port !== undefined) models.set(port, name);
-    return { log: "router", line };
+    // It prints the options of each instance that it starts.
+    return { log: "router", line: redactText(line) };
   };
 }

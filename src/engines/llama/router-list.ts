@@ -1,7 +1,7 @@
 // The models of one running router: its list, kept current by its events and by health checks.
 import { setTimeout as delay } from "node:timers/promises";
 import { toGatewayError } from "../../core/errors.ts";
-import type { RouterModel, RouterSnapshot } from "../../plan/observed.ts";
+import type { RouterSnapshot } from "../../plan/observed.ts";
 import type { Instances } from "./instances.ts";
 import type { RouterEvent } from "./router-client.ts";
 import type { RouterProcess } from "./router-process.ts";
@@ -29,7 +29,6 @@ export function createRouterList({ process, client, key }: RouterProcess, option
   /** Lists are numbered as they are requested: an older one that arrives late is dropped. */
   let asked = 0;
   let arrived = 0;
-  let entering = Promise.resolve();
   const over = new AbortController();
 
   /**
@@ -40,12 +39,13 @@ export function createRouterList({ process, client, key }: RouterProcess, option
     const number = ++asked;
     const isLate = (): boolean => over.signal.aborted || number < arrived;
     try {
-      const list = await client.models();
-      if (!isLate()) {
-        arrived = number;
-        entering = enter(list, isLate);
-      }
-      for (let entered: Promise<void> | null = null; entered !== entering; await entered) entered = entering;
+      const value = await client.models();
+      if (isLate()) return;
+      arrived = number;
+      instances.update(process.pid, key, value);
+      models = { state: "known", value };
+      silentSince = null;
+      options.onList();
     } catch (error) {
       if (isLate()) return;
       const isNews = silentSince === null;
@@ -53,14 +53,6 @@ export function createRouterList({ process, client, key }: RouterProcess, option
       models = { state: "unknown", why: toGatewayError(error).message };
       if (isNews) onChange(null);
     }
-  }
-
-  async function enter(list: readonly RouterModel[], isLate: () => boolean): Promise<void> {
-    await instances.update(process.pid, key, list);
-    if (isLate()) return;
-    models = { state: "known", value: list };
-    silentSince = null;
-    options.onList();
   }
 
   /** A router without events is polled by the loop alone. */

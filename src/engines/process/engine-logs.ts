@@ -1,5 +1,7 @@
 // What the engines print, kept by model in bounded files, and for those who follow it. Output is collected as it comes and worked
 // on four times a second: a model prints ten lines for each request.
+import { compare } from "../../cache/layout/model-files.ts";
+import { createSerial } from "../../core/serial.ts";
 import type { LogFiles } from "./log-files.ts";
 
 /** Whose line it is, and the line as it is kept. */
@@ -48,8 +50,8 @@ export function createEngineLogs(options: {
   let gathered = 0;
   let dropped = 0;
   let timer: NodeJS.Timeout | undefined;
-  let writing: Promise<void> = Promise.resolve();
   let isFailing = false;
+  const serialized = createSerial();
 
   function gather(piece: Piece): void {
     if (gathered + piece.text.length > mostGathered) {
@@ -64,7 +66,7 @@ export function createEngineLogs(options: {
   function work(): void {
     clearTimeout(timer);
     timer = undefined;
-    const lines = pieces.flatMap(linesOf);
+    const lines = pieces.flatMap((piece) => linesOf(piece, secrets));
     if (dropped > 0)
       lines.push({ log: "router", text: `${timeOf(now())} ${dropped} characters of output were dropped` });
     pieces = [];
@@ -73,27 +75,8 @@ export function createEngineLogs(options: {
     if (lines.length === 0) return;
     const byLog = new Map<string, string>();
     for (const { log, text } of lines) byLog.set(log, `${byLog.get(log) ?? ""}${text}\n`);
-    writing = writing.then(() => write(byLog));
+    void serialized(() => write(byLog));
     for (const follower of followers) follower(lines);
-  }
-
-  function linesOf({ source, from, at, text }: Piece): LogLine[] {
-    const parts = hidden(source.rest[from] + text).split("\n");
-    const rest = parts.pop() ?? "";
-    if (rest.length > longestLine) parts.push(rest);
-    source.rest[from] = rest.length > longestLine ? "" : rest;
-    const time = timeOf(at);
-    return parts.flatMap((part) => {
-      if (part.trim() === "") return [];
-      const { log, line } = source.ownerOf(part);
-      return [{ log, text: `${time} ${line}` }];
-    });
-  }
-
-  function hidden(text: string): string {
-    let shown = text;
-    for (const secret of secrets) shown = shown.replaceAll(secret, "***");
-    return shown;
   }
 
   async function write(byLog: ReadonlyMap<string, string>): Promise<void> {
@@ -110,12 +93,7 @@ export function createEngineLogs(options: {
   /** With every line so far, and none that a follower who comes in the same turn gets. */
   function reading<T>(read: () => Promise<T>): Promise<T> {
     work();
-    const result = writing.then(read);
-    writing = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    return result;
+    return serialized(read);
   }
 
   const linesIn = async (log: string): Promise<LogLine[]> =>
@@ -137,9 +115,7 @@ export function createEngineLogs(options: {
         const logs = log === null ? await files.names() : [log];
         const lines = (await Promise.all(logs.map(linesIn))).flat();
         const timeIn = ({ text }: LogLine): string => text.slice(0, timeLength);
-        return log === null
-          ? lines.toSorted((a, b) => (timeIn(a) < timeIn(b) ? -1 : Number(timeIn(a) > timeIn(b))))
-          : lines;
+        return log === null ? lines.toSorted((a, b) => compare(timeIn(a), timeIn(b))) : lines;
       }),
     /** Calls back with each round's lines; call the result to stop. */
     follow: (follower: (lines: readonly LogLine[]) => void): (() => void) => {
@@ -150,6 +126,21 @@ export function createEngineLogs(options: {
     /** Resolves when all output so far is in the files. */
     flush: () => reading(async () => undefined),
   };
+}
+
+/** Those that the piece ends, without the secrets. */
+function linesOf({ source, from, at, text }: Piece, secrets: ReadonlySet<string>): LogLine[] {
+  let shown = source.rest[from] + text;
+  for (const secret of secrets) shown = shown.replaceAll(secret, "***");
+  const parts = shown.split("\n");
+  const rest = parts.pop() ?? "";
+  if (rest.length > longestLine) parts.push(rest);
+  source.rest[from] = rest.length > longestLine ? "" : rest;
+  return parts.flatMap((part) => {
+    if (part.trim() === "") return [];
+    const { log, line } = source.ownerOf(part);
+    return [{ log, text: `${timeOf(at)} ${line}` }];
+  });
 }
 
 /** `2027-03-01T12:00:00.000Z` */

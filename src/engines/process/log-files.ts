@@ -2,16 +2,14 @@
 import { appendFile, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ignoreAbsent, systemCode } from "../../core/errors.ts";
-import { createSerial } from "../../core/serial.ts";
 
 export type LogFiles = ReturnType<typeof createLogFiles>;
 
 /** Files of this many names are kept over a start, those written last. */
 const mostNames = 100;
 
-/** `mostBytes`: of one file. A text that is longer is cut at its beginning. */
+/** Its caller asks for one thing at a time. `mostBytes`: of one file. A text that is longer is cut at its beginning. */
 export function createLogFiles(dir: string, mostBytes: number) {
-  const serialized = createSerial();
   const sizes = new Map<string, number>();
   const pathOf = (name: string): string => join(dir, `${fileName(name)}.log`);
 
@@ -37,14 +35,13 @@ export function createLogFiles(dir: string, mostBytes: number) {
       const old = dated.toSorted((a, b) => b.at - a.at).slice(mostNames);
       for (const { file } of old) for (const end of ["", ".1"]) await rm(join(dir, `${file}${end}`), { force: true });
     },
-    append: (name: string, text: string): Promise<void> => serialized(() => append(name, text)),
+    append,
     /** With what its earlier file has; null: there is none. */
-    read: (name: string): Promise<string | null> =>
-      serialized(async () => {
-        const path = pathOf(name);
-        const texts = await Promise.all([`${path}.1`, path].map((file) => readFile(file, "utf8").catch(ignoreAbsent)));
-        return texts.every((text) => text === null) ? null : texts.join("");
-      }),
+    read: async (name: string): Promise<string | null> => {
+      const path = pathOf(name);
+      const texts = await Promise.all([`${path}.1`, path].map((file) => readFile(file, "utf8").catch(ignoreAbsent)));
+      return texts.every((text) => text === null) ? null : texts.join("");
+    },
     names: async (): Promise<string[]> => {
       const files = (await readdir(dir).catch(ignoreAbsent)) ?? [];
       return files.flatMap((file) => (file.endsWith(".log") ? nameOf(file.slice(0, -4)) : [])).toSorted();

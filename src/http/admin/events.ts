@@ -59,10 +59,23 @@ export function createEventStreams({
   everyMs = keepAliveMs,
 }: EventStreamsOptions): EventRouteDeps["streamEvents"] {
   const readers = new Set<Reader>();
+  /** One of each for all, while there are any: a thousand readers need not be a thousand timers. */
+  let timers: readonly NodeJS.Timeout[] = [];
+
+  function join(reader: Reader): void {
+    readers.add(reader);
+    if (readers.size > 1) return;
+    timers = [setInterval(checkKeys, keyCheckMs), setInterval(() => tellAll(": keep-alive\n\n"), everyMs)];
+    for (const timer of timers) timer.unref();
+  }
+
+  function leave(reader: Reader): void {
+    if (readers.delete(reader) && readers.size === 0) for (const timer of timers) clearInterval(timer);
+  }
 
   /** It leaves first: until the connection closes, events would be written after the end. */
   function end(reader: Reader, why: string): void {
-    readers.delete(reader);
+    leave(reader);
     reader.response.end(`: ${why}\n\n`);
   }
 
@@ -78,16 +91,12 @@ export function createEventStreams({
     }
   }
 
-  // One of each for all: a thousand readers need not be a thousand timers.
-  const timers = [setInterval(checkKeys, keyCheckMs), setInterval(() => tellAll(": keep-alive\n\n"), everyMs)];
-  for (const timer of timers) timer.unref();
   const unfollow = journal.follow((event) => {
     if (readers.size === 0) return;
     checkKeys();
     tellAll(frame(event));
   });
   cutOff.addEventListener("abort", () => {
-    for (const timer of timers) clearInterval(timer);
     unfollow();
     for (const reader of readers) end(reader, "the gateway is stopping");
   });
@@ -110,8 +119,8 @@ export function createEventStreams({
     if (asked !== undefined) response.write(journal.since(String(asked)).map(frame).join(""));
     // What it came back for may be more than that already.
     const reader = { request, response, mostBuffered: mostBuffered + response.writableLength };
-    readers.add(reader);
-    response.on("close", () => readers.delete(reader));
+    join(reader);
+    response.on("close", () => leave(reader));
   };
 }
 

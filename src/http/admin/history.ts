@@ -1,7 +1,5 @@
 // The history over HTTP: listed, one generation with its changes, put back; and fields that are reset to the applied file.
-import { changeQuerySchema, desiredSchema } from "../../../schemas/desired.ts";
 import { generationSchema, historySchema, resetSchema } from "../../../schemas/history.ts";
-import { planSchema } from "../../../schemas/plan.ts";
 import { ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { toInput } from "../../desired/document/document.ts";
@@ -55,7 +53,6 @@ export const historyRoutes = [
     ...changeOptions,
     config: { errors: [...changeOptions.config.errors, "generation_not_found"] },
     params,
-    querystring: changeQuerySchema,
     handler: (deps, request, reply) => {
       const generation = generationOf(request.params);
       const tree = deps.history.restored(generation, deps.store.current().tree);
@@ -71,8 +68,6 @@ export const historyRoutes = [
     description: "Takes out what calls have set: all of it, or the fields that are named.",
     ...changeOptions,
     body: resetSchema,
-    querystring: changeQuerySchema,
-    response: ok("The document after the change; with `dryRun` its plan.", { anyOf: [desiredSchema, planSchema] }),
     parse: (body) => body ?? {},
     handler: (deps, request, reply) =>
       makeChange(deps, request, reply, { change: { kind: "reset", fields: request.body.fields ?? null } }),

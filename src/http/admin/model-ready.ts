@@ -3,9 +3,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { modelReadySchema } from "../../../schemas/desired.ts";
 import { json, ok } from "../../../schemas/route.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
-import { matchName } from "../../core/ids.ts";
 import { finding } from "../../status/finding.ts";
-import type { StatusReport } from "../../status/report.ts";
+import { modelNamed, type StatusReport } from "../../status/report.ts";
 import { routesOf } from "../server/route.ts";
 import { firstLook, type StatusRoutesDeps } from "./status.ts";
 
@@ -37,7 +36,7 @@ function readyRoute(url: string, operationId: string, params: Readonly<Record<st
       ...ok("Requests for it are answered.", modelReadySchema),
       503: { description: "They are not, yet or any longer.", ...json(modelReadySchema) },
     },
-    handler: (deps, request, reply) => answer(deps, request, reply),
+    handler: answer,
   });
 }
 
@@ -57,12 +56,7 @@ function answer(
 /** Errors: `model_not_found`. */
 function conditionOf({ models, conditions }: StatusReport, catalog: ModelReadyDeps["catalog"], name: string) {
   if (conditions.length === 0) return { id: name, ready: { status: "Unknown", ...firstLook } };
-  const known = catalog.find(name)?.id ?? name;
-  const match = matchName(
-    known,
-    models.map(({ id }) => ({ id, aliases: [] })),
-  );
-  const found = match.kind === "found" ? models.find(({ id }) => id === match.id) : undefined;
+  const found = modelNamed(models, catalog.find(name)?.id ?? name);
   const ready = found?.conditions.find(({ type }) => type === "Ready");
   // A model that came after the last pass is in the catalog only.
   return found && ready

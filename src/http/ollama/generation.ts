@@ -32,32 +32,24 @@ const shared = {
     deps.zeroEjects && isJsonObject(body) && keepsForNoTime(body) ? { model: body["model"], keep_alive: 0 } : body,
 } as const;
 
-const [chatRoute, generateRoute] = ["/chat", "/generate"] as const;
-
-interface Asked extends ParsedRequest {
-  readonly route: string;
-}
-
 export const generationRoutes = [
-  post(chatRoute, {
+  post("/chat", {
     ...shared,
     operationId: "nativeChat",
     summary: "Chat, as Ollama does",
     description: `No messages: loads the model, or with \`keep_alive: 0\` unloads it. ${zeroEjects}`,
     body: nativeChatSchema,
     response: ok(inPieces, lines(nativeChatRecordSchema), json(nativeChatRecordSchema)),
-    handler: (deps, { body }, reply) =>
-      answer(deps, reply, { ...parseChatRequest(body), route: chatRoute }, (record) => record),
+    handler: (deps, { body }, reply) => answer(deps, reply, parseChatRequest(body), (record) => record),
   }),
-  post(generateRoute, {
+  post("/generate", {
     ...shared,
     operationId: "nativeGenerate",
     summary: "Complete a prompt, as Ollama does",
     description: `No prompt: loads the model, or with \`keep_alive: 0\` unloads it. ${zeroEjects}`,
     body: nativeGenerateSchema,
     response: ok(inPieces, lines(nativeGenerateRecordSchema), json(nativeGenerateRecordSchema)),
-    handler: (deps, { body }, reply) =>
-      answer(deps, reply, { ...parseGenerateRequest(body), route: generateRoute }, generateRecord),
+    handler: (deps, { body }, reply) => answer(deps, reply, parseGenerateRequest(body), generateRecord),
   }),
 ];
 
@@ -65,7 +57,7 @@ export const generationRoutes = [
 async function answer(
   deps: NativeRoutesDeps,
   reply: FastifyReply,
-  { model: name, purpose, needs, stream, numCtx, topLogprobs, path, route, upstream, ...asked }: Asked,
+  { model: name, purpose, needs, stream, numCtx, topLogprobs, path, upstream, ...asked }: ParsedRequest,
   write: AnswerShape["write"],
 ): Promise<unknown> {
   const wishes = withinScope(reply.request.keyScope, { contextSize: numCtx, keepAlive: asked.keepAlive });
@@ -92,7 +84,7 @@ async function answer(
     stream: true,
     body: encodeJson({ ...upstream, model: model.id }, reply.request.body),
     path,
-    route,
+    route: reply.request.routeOptions.config.route ?? "",
     translator: answerTranslator({ model: name, topLogprobs, stream, read, write }),
     ...wishes,
   });

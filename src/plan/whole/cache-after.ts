@@ -2,11 +2,12 @@
 import { type CachedRepo, commitOf, emptyRepo, withFiles, withoutFiles } from "../../cache/layout/cached-repo.ts";
 import { fileNameFor, shardPaths } from "../../cache/layout/import-name.ts";
 import { blobName, type HubFile } from "../../cache/layout/select.ts";
-import { isCommit, isProjector, type ModelId, parseModelId, repoOf } from "../../core/ids.ts";
+import { isCommit, type ModelId, parseModelId, repoOf } from "../../core/ids.ts";
 import type { Removal } from "../../desired/document/document.ts";
 import type { Action } from "../actions.ts";
 import { type CacheSnapshot, findCached, type InventoryEntry, type Observed } from "../observed.ts";
-import { coversEntry, holdsFilesOf, isMarked, pathInRepo } from "../removals.ts";
+import { pathInRepo } from "../removals.ts";
+import { prunedFiles, requestedFiles } from "../removed-files.ts";
 import type { HubAnswer } from "./hub-answers.ts";
 import { type Stored, unchanged, withRepo } from "./with-repo.ts";
 
@@ -74,44 +75,21 @@ export function afterImport(
 /** A requested removal: its files in every revision, by their paths. */
 export function afterRemoval(before: Observed, removal: Removal): Stored {
   if (before.cache.state === "unknown") return unchanged(before);
-  const { models } = before.cache.value;
-  const cached = models.find((model) => isMarked(removal, model));
-  const alone = !models.some((model) => model.repo === removal.repo && model !== cached);
-  const entries = before.inventory.filter((entry) => coversEntry(removal, entry));
-  const noted = entries.flatMap(({ files }) => files).filter(({ path }) => alone || !isProjector(path));
-  const paths = [...removal.files, ...noted.map(({ path }) => path)];
-  if (alone && removal.projector !== null) paths.push(removal.projector);
+  const { entries, paths } = requestedFiles(removal, before.inventory, before.cache.value.models);
   const left = withoutFiles(folderOf(before.cache.value, removal.repo), ({ path }) => paths.includes(path));
-  return withRepo(
-    before,
-    left,
-    before.inventory.filter((entry) => !entries.includes(entry)),
-  );
+  const inventory = before.inventory.filter((entry) => !entries.includes(entry));
+  return withRepo(before, left, inventory);
 }
 
 /** What this gateway stored for the model, by the inventory; null: it has no entry. */
 export function afterPrune(before: Observed, id: string): Stored | null {
   const entry = before.inventory.find((other) => other.id === id);
   if (before.cache.state === "unknown" || !entry) return null;
-  const { models } = before.cache.value;
-  const found = findCached(models, id);
-  const cached = found && holdsFilesOf(entry, found) ? found : undefined;
-  const alone = !models.some((model) => model.repo === entry.repo && model.id !== cached?.id);
-  const files = revisionsOf(entry)
-    .flatMap((revision) => revision.files)
-    .filter(({ path }) => alone || !isProjector(path));
-  const commits = before.inventory
-    .filter((other) => other.repo === entry.repo)
-    .flatMap((other) => revisionsOf(other).map(({ commit }) => commit));
-  const left = withoutFiles(
-    folderOf(before.cache.value, entry.repo),
-    (file, commit) => commits.includes(commit) && isOneOf(files, file),
-  );
-  return withRepo(
-    before,
-    left,
-    before.inventory.filter((other) => other !== entry),
-  );
+  const { files, commits } = prunedFiles(entry, before.inventory, before.cache.value.models);
+  const repo = folderOf(before.cache.value, entry.repo);
+  const left = withoutFiles(repo, (file, commit) => commits.has(commit) && isOneOf(files, file));
+  const inventory = before.inventory.filter((other) => other !== entry);
+  return withRepo(before, left, inventory);
 }
 
 /** Bytes that a pull downloads: blobs that are here and whole are not. */
@@ -162,10 +140,6 @@ function isOneOf(
   );
 }
 
-function revisionsOf(entry: InventoryEntry): readonly Pick<InventoryEntry, "commit" | "files">[] {
-  return [entry, ...(entry.former ?? [])];
-}
-
 function folderOf(cache: CacheSnapshot, repo: string): CachedRepo {
   const found = cache.repos.find((other) => other.repo === repo);
   return found ?? emptyRepo(repo, `${cache.dir}/models--${repo.replace("/", "--")}`);
@@ -180,7 +154,7 @@ function entryOf(
   const files = about.files.map((file) => ({ path: file.path, blob: blobName(file), size: file.size }));
   const known = inventory.find((entry) => entry.id === id);
   const entry = { ...about, id, files, addedAt: new Date(now).toISOString(), keep: known?.keep ?? false };
-  return known ? { ...entry, former: revisionsOf(known) } : entry;
+  return known ? { ...entry, former: [known, ...(known.former ?? [])] } : entry;
 }
 
 function putEntry({ inventory }: Observed, entry: InventoryEntry): readonly InventoryEntry[] {

@@ -1,20 +1,15 @@
 // What an action changes, field by field: from the world before it to the world after it. Pure.
+import type { PlanBody } from "../../../schemas/plan.ts";
 import { registeredId } from "../../core/ids.ts";
+import type { Frozen } from "../../core/json.ts";
 import { redactOption } from "../../core/redact.ts";
 import type { Action } from "../actions.ts";
-import { findCached, type Observed } from "../observed.ts";
+import { cachedIn, type Observed } from "../observed.ts";
 import { emptyPreset, ownValues, type PresetFile, parsePreset } from "../preset-file.ts";
 import { isKnownCommit } from "./cache-after.ts";
 import type { World } from "./outcome.ts";
 
-export interface FieldChange {
-  /** A model's id, `[*]` for all models, `router`, `speech/transcription`, `speech/synthesis`. */
-  readonly subject: string;
-  readonly field: string;
-  /** null: not set, or not there. */
-  readonly from: string | null;
-  readonly to: string | null;
-}
+export type FieldChange = Frozen<PlanBody>["steps"][number]["changes"][number];
 
 type Fields = Readonly<Record<string, string | null>>;
 
@@ -59,10 +54,10 @@ function shown(field: string, value: string | null): string | null {
   return value === null ? null : redactOption(field, value);
 }
 
-function modelFields(id: string, { cache, inventory }: Observed): Fields {
-  const cached = cache.state === "known" ? findCached(cache.value.models, id) : undefined;
+function modelFields(id: string, observed: Observed): Fields {
+  const cached = cachedIn(observed, id);
   if (!cached) return {};
-  const entry = inventory.find((own) => own.id === id);
+  const entry = observed.inventory.find((own) => own.id === id);
   return {
     file: cached.files[0]?.replaceAll("\\", "/").split("/").at(-1) ?? null,
     ...(entry?.source

@@ -1,16 +1,10 @@
 // What the hub said of the files that a plan pulls. Pure.
 import type { HubFile } from "../../cache/layout/select.ts";
-import type { ErrorCode } from "../../core/error-catalog.ts";
 import type { GatewayError } from "../../core/errors.ts";
-import type { Action } from "../actions.ts";
+import type { Action, BackoffEntry } from "../actions.ts";
 
 /** Why an action will fail. */
-export interface Failure {
-  readonly code: ErrorCode;
-  readonly reason: string;
-  readonly message: string;
-  readonly hint: string;
-}
+export type Failure = Pick<BackoffEntry, "code" | "reason" | "message" | "hint">;
 
 export type HubAnswer =
   /** `tree`: all files of the commit. */

@@ -30,12 +30,7 @@ interface Expectation {
 }
 
 export function outcomeOf(action: Action, world: World, { answers, now }: Expectation): Outcome {
-  const { desired, observed } = world;
-  const done = (next: Partial<Observed>, bytes: number | null = null): Outcome => ({
-    kind: "done",
-    world: { desired, observed: { ...observed, ...next } },
-    bytes,
-  });
+  const { observed } = world;
   switch (action.kind) {
     case "model.pull":
       return pulled(action, world, { answers, now });
@@ -44,17 +39,18 @@ export function outcomeOf(action: Action, world: World, { answers, now }: Expect
     case "model.remove":
       return removed(action, world);
     case "preset.write":
-      return done({ preset: { state: "known", value: parsePreset(action.text) } });
+      return done(world, { preset: { state: "known", value: parsePreset(action.text) } });
     case "router.start":
     case "router.restart":
-      return done({ router: routerAfter(observed, "started", null) });
+      return done(world, { router: routerAfter(observed, null) });
     case "router.reload":
-      return done({ router: routerAfter(observed, "reloaded", action.disrupts) });
+      return done(world, { router: routerAfter(observed, action.disrupts) });
     case "voice.pull":
     case "transcription.pull":
       return pulledForSpeech(action, world, answers);
     case "speech.start":
       return done(
+        world,
         speechWith(observed, action.engine, {
           phase: "ready",
           choice: action.choice,
@@ -64,65 +60,52 @@ export function outcomeOf(action: Action, world: World, { answers, now }: Expect
         }),
       );
     case "speech.stop":
-      return done(speechWith(observed, action.engine, { phase: "stopped", pid: null, choice: null, exitReason: "" }));
+      return done(
+        world,
+        speechWith(observed, action.engine, { phase: "stopped", pid: null, choice: null, exitReason: "" }),
+      );
     case "cache.gc":
-      return done({});
+      return done(world, {});
     default:
       return action satisfies never;
   }
 }
 
-function pulled(
-  action: Extract<Action, { kind: "model.pull" }>,
-  { desired, observed }: World,
-  { answers, now }: Expectation,
-): Outcome {
+/** `bytes` null: not known, or none. */
+function done({ desired, observed }: World, next: Partial<Observed>, bytes: number | null = null): Outcome {
+  return { kind: "done", world: { desired, observed: { ...observed, ...next } }, bytes };
+}
+
+function pulled(action: Extract<Action, { kind: "model.pull" }>, world: World, { answers, now }: Expectation): Outcome {
+  const { observed } = world;
   const answer = answers.get(questionOf(action));
   if (answer?.kind === "refused") return { kind: "fails", failure: answer.failure };
   const known = answer?.kind === "files" ? answer : null;
   const bytes = known && bytesToPull(observed, action.model, known, action.verify === true);
   const stored = ended(observed, action, afterPull(observed, action, known, now));
-  return (
-    (bytes === null ? null : tooLarge(observed, bytes)) ?? {
-      kind: "done",
-      world: { desired, observed: { ...observed, ...stored } },
-      bytes,
-    }
-  );
+  return (bytes === null ? null : tooLarge(observed, bytes)) ?? done(world, stored, bytes);
 }
 
 function pulledForSpeech(
   action: Extract<Action, { kind: "voice.pull" | "transcription.pull" }>,
-  { desired, observed }: World,
+  world: World,
   answers: HubAnswers,
 ): Outcome {
   const answer = answers.get(questionOf(action));
   if (answer?.kind === "refused") return { kind: "fails", failure: answer.failure };
   const kind = action.kind === "voice.pull" ? "synthesis" : "transcription";
   const choice = action.kind === "voice.pull" ? action.voice : action.file;
-  const cached = [...observed.speech[kind].cached, choice];
-  return {
-    kind: "done",
-    world: { desired, observed: { ...observed, ...speechWith(observed, kind, { cached }) } },
-    bytes: answer?.kind === "bytes" ? answer.bytes : null,
-  };
+  const cached = [...world.observed.speech[kind].cached, choice];
+  const bytes = answer?.kind === "bytes" ? answer.bytes : null;
+  return done(world, speechWith(world.observed, kind, { cached }), bytes);
 }
 
-function imported(
-  action: Extract<Action, { kind: "model.import" }>,
-  { desired, observed }: World,
-  now: number,
-): Outcome {
+function imported(action: Extract<Action, { kind: "model.import" }>, world: World, now: number): Outcome {
+  const { observed } = world;
   const source = observed.sources.get(action.source);
   if (source?.stamp === null) return fails("source_missing", `${source.path} is not there`);
   const stored = ended(observed, action, afterImport(observed, action, now));
-  return (
-    tooLarge(observed, source?.bytes ?? 0) ?? {
-      kind: "done",
-      world: { desired, observed: { ...observed, ...stored } },
-      bytes: source?.bytes ?? null,
-    }
-  );
+  return tooLarge(observed, source?.bytes ?? 0) ?? done(world, stored, source?.bytes ?? null);
 }
 
 function removed(action: Extract<Action, { kind: "model.remove" }>, { desired, observed }: World): Outcome {

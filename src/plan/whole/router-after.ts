@@ -3,12 +3,8 @@ import { registeredId } from "../../core/ids.ts";
 import { type CachedModel, loadedModels, type Observed, type RouterModel, type RouterSnapshot } from "../observed.ts";
 import { hasSource, type PresetFile, presetCtxSize } from "../preset-file.ts";
 
-/** `ended`: models whose instance the action ends; null: all of them. */
-export function routerAfter(
-  { router, preset, cache }: Observed,
-  how: "started" | "reloaded",
-  ended: readonly string[] | null,
-): RouterSnapshot {
+/** `ended`: models whose instance a reload ends; null: it was started, and has none. */
+export function routerAfter({ router, preset, cache }: Observed, ended: readonly string[] | null): RouterSnapshot {
   if (preset.state === "unknown" || cache.state === "unknown") return router;
   const before = router.models.state === "known" ? router.models.value : [];
   const loaded = ended === null ? [] : loadedModels(before).filter((id) => !ended.includes(id));
@@ -18,7 +14,7 @@ export function routerAfter(
     phase: "ready",
     loadedPreset: preset.value.text,
     loadedCache: cache.value.signature,
-    freshlyStarted: how === "started",
+    freshlyStarted: ended === null,
     silentSince: null,
     models: {
       state: "known",

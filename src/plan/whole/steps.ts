@@ -1,12 +1,14 @@
 // The plan whole: the planner, over the outcomes that its actions are expected to have, until nothing is left. It assumes that the
 // world stays as observed but for these actions. Pure; a generator, so that its caller can let others run in between: 500 models
 // to pull are 600 steps.
+import type { PlanBody } from "../../../schemas/plan.ts";
+import type { Frozen } from "../../core/json.ts";
 import type { Desired } from "../../desired/document/document.ts";
 import { type Action, backoffKey, laneOf, type Plan, type PlanContext, type RunningAction } from "../actions.ts";
 import { loadedModels, type Observed } from "../observed.ts";
 import { plan } from "../plan.ts";
 import { namedEntries, withLeft } from "../removals.ts";
-import { changesOf, type FieldChange } from "./changes.ts";
+import { changesOf } from "./changes.ts";
 import type { Failure, HubAnswers } from "./hub-answers.ts";
 import { type Outcome, outcomeOf, type World } from "./outcome.ts";
 
@@ -24,26 +26,12 @@ export interface WholeInput {
   readonly memory: ReadonlyMap<string, number>;
 }
 
-export interface PlannedStep {
+type StepBody = Frozen<PlanBody>["steps"][number];
+
+export interface PlannedStep extends Pick<StepBody, "when" | "awaits" | "changes" | "bytes" | "ends"> {
   readonly action: Action;
-  readonly when: "running" | "now" | "later";
   /** ms; null: as soon as those before it are done. */
   readonly notBefore: number | null;
-  /** What it waits for that no step does; null: nothing. */
-  readonly awaits: string | null;
-  readonly changes: readonly FieldChange[];
-  /** Downloaded, copied or deleted; null: none, or not known. */
-  readonly bytes: number | null;
-  readonly ends: readonly EndedModel[];
-}
-
-/** A loaded model whose instance a step ends. */
-export interface EndedModel {
-  readonly model: string;
-  /** Responses that are awaited, and cut after the drain timeout. */
-  readonly inFlight: number;
-  /** Bytes that its process has now; null: not known. */
-  readonly memoryBytes: number | null;
 }
 
 export interface PlanEnd {
@@ -54,6 +42,15 @@ export interface PlanEnd {
   readonly failures: readonly { readonly action: Action; readonly failure: Failure }[];
   /** False: there are more steps than are shown. */
   readonly isComplete: boolean;
+}
+
+export interface WholePlan {
+  /** The planner's answer: what runs now, and what is held. */
+  readonly now: Plan;
+  readonly steps: readonly PlannedStep[];
+  readonly end: PlanEnd;
+  /** Null: the hub was not to be asked. */
+  readonly answers: HubAnswers | null;
 }
 
 /** Steps and plans: more than any document of the largest size needs. */

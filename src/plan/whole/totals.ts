@@ -1,27 +1,11 @@
 // What a whole plan comes to. Pure.
+import type { PlanBody } from "../../../schemas/plan.ts";
+import type { Frozen } from "../../core/json.ts";
 import type { ActionKind } from "../actions.ts";
 import type { PlannedStep } from "./steps.ts";
 
-/** `bytes`: of those whose size is known. */
-export interface Sum {
-  readonly count: number;
-  readonly bytes: number;
-  readonly unknown: number;
-}
-
-export interface Totals {
-  readonly steps: number;
-  /** Models, voices and transcription models to download. */
-  readonly pull: Sum;
-  readonly import: Sum;
-  readonly delete: Sum;
-  /** Loaded models whose instance ends, other than by a deletion: they load again with their next request. */
-  readonly reload: number;
-  /** Responses in flight that are awaited, and cut after the drain timeout. */
-  readonly inFlight: number;
-  /** Starts and restarts of the router. */
-  readonly routerStarts: number;
-}
+/** The body has more: what is left, and what cannot be done. */
+type Totals = Omit<Frozen<PlanBody>["totals"], "held" | "problems">;
 
 const pulls: readonly ActionKind[] = ["model.pull", "voice.pull", "transcription.pull"];
 
@@ -40,7 +24,7 @@ export function totalsOf(steps: readonly PlannedStep[]): Totals {
   };
 }
 
-function sumOf(steps: readonly PlannedStep[]): Sum {
+function sumOf(steps: readonly PlannedStep[]): Totals["pull"] {
   return {
     count: steps.length,
     bytes: steps.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0),

@@ -22,7 +22,7 @@ export function withRepo(before: Observed, after: CachedRepo, inventory: readonl
   const isSame = equalJson(seenOf(was), seenOf(after));
   const others = cache.value.repos.filter((repo) => repo !== was);
   const repos = (after.snapshots.length === 0 ? others : [...others, after]).toSorted((a, b) =>
-    compare(folderName(a), folderName(b)),
+    compare(a.root, b.root),
   );
   return {
     cache: {
@@ -69,8 +69,4 @@ function seenOf(repo: CachedRepo | undefined): Json {
     files: files.map((file) => ({ ...file })),
   }));
   return { main, snapshots };
-}
-
-function folderName({ repo }: CachedRepo): string {
-  return `models--${repo.replace("/", "--")}`;
 }

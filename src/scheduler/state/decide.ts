@@ -51,6 +51,7 @@ const notes: { readonly [K in Event["kind"]]: (state: State, event: Extract<Even
 
 function observed(state: State, world: World): void {
   if (world.inputs !== state.world.inputs) endBackoff(state, null);
+  if (world.isBehind && !state.world.isBehind) state.behindSince = state.now;
   state.world = world;
   followProcesses(state);
   checkWorkersAgain(state);

@@ -16,6 +16,8 @@ const workersMs = 10_000;
 const recheckMs = 1_000;
 /** How often the router's list is read while a load or an unload is under way and no event came. */
 const resyncMs = 1_000;
+/** How long a load waits for an edit to reach the router, which takes tens of ms. */
+const mostBehindMs = 1_000;
 /** Calls in a row that the router may break off, and ms between them. */
 const mostBrokenOff = 8;
 const brokenOffMs = 250;
@@ -30,8 +32,9 @@ function isWanted(state: State, model: Model): boolean {
 export function startNext(state: State): void {
   state.isCrowded = false;
   for (;;) {
-    const isPaused = state.retryAt > state.now;
-    if (isPaused) wake(state, state.retryAt);
+    const pausedUntil = Math.max(state.retryAt, state.world.isBehind ? state.behindSince + mostBehindMs : 0);
+    const isPaused = pausedUntil > state.now;
+    if (isPaused) wake(state, pausedUntil);
     const next = state.load || isPaused ? undefined : nextWanted(state);
     if (!next) {
       state.yielding = null;

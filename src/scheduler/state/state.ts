@@ -24,6 +24,8 @@ export class State {
   brokenOff = 0;
   /** ms; no load before this. */
   retryAt = 0;
+  /** ms; since when the world is behind. */
+  behindSince = 0;
   /** ms; when the router's list is read again although no event came. */
   resyncAt = Number.POSITIVE_INFINITY;
   /** In force, until the change is made or given up. */

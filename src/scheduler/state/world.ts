@@ -29,6 +29,8 @@ export interface World {
   readonly loaded: ReadonlyMap<string, Loaded>;
   /** Model slots. */
   readonly modelsMax: number;
+  /** The router has yet to read the preset that the document asks for: what loads now would load again. */
+  readonly isBehind: boolean;
   /** What the router has read, the preset and the cache: with another one a load may end otherwise. */
   readonly inputs: string;
   /** Why there will be no router; null: there is one, or there will be. */
@@ -47,6 +49,7 @@ export const unknownWorld: World = {
   listed: new Map(),
   loaded: new Map(),
   modelsMax: 1,
+  isBehind: false,
   inputs: "",
   engineProblem: null,
   refusal: null,

@@ -7,8 +7,9 @@ export interface Ask {
   /** Events of a stream, and ms between two of them. */
   readonly tokens?: number;
   readonly pace?: number;
-  /** Bytes of its message. */
+  /** Bytes of its message, or the message itself. */
   readonly bytes?: number;
+  readonly text?: string;
 }
 
 export interface Answers {
@@ -22,8 +23,11 @@ export interface Answers {
   readonly delays: readonly number[];
 }
 
-function requestFor(target: Target, { stream, tokens = 1, pace = 0, bytes = 2 }: Ask): Buffer {
-  const messages = [{ role: "user", content: "x".repeat(bytes) }];
+function requestFor(
+  target: Target,
+  { stream, tokens = 1, pace = 0, bytes = 2, text = "x".repeat(bytes) }: Ask,
+): Buffer {
+  const messages = [{ role: "user", content: text }];
   // Where Ollama's API has the limit.
   const options = { num_predict: tokens };
   const body = JSON.stringify({ model: target.model, max_tokens: tokens, stream, pace, messages, options });
@@ -64,16 +68,19 @@ function once(target: Target, kept: Socket | null, request: Buffer, what: Ask, r
     const socket = kept ?? connect({ port: target.port, host: "127.0.0.1", noDelay: true });
     const began = performance.now();
     let isFirst = true;
+    let isLast = false;
     let tail = "";
     let missing = Number.NaN;
     const fail = (): void => reject(new Error(`${target.name} broke off, last: ${tail.slice(-200)}`));
     const over = (): void => {
       socket.off("data", take).off("close", fail).off("error", reject);
       run.totals.push(performance.now() - began);
-      if (what.stream && target.closes) socket.destroy();
+      if (isLast || (what.stream && target.closes)) socket.destroy();
       resolve(socket.destroyed ? null : socket);
     };
     const take = (bytes: Buffer): void => {
+      // The engine's router ends a connection after a hundred answers.
+      if (bytes.includes("\r\nConnection: close\r\n")) isLast = true;
       if (isFirst && (!what.stream || bytes.includes('{"'))) {
         isFirst = false;
         if (!bytes.subarray(0, 12).toString("latin1").startsWith("HTTP/1.1 200") && bytes.includes("HTTP/1.1"))
@@ -85,7 +92,9 @@ function once(target: Target, kept: Socket | null, request: Buffer, what: Ask, r
           tail += bytes.toString("latin1");
           const end = tail.indexOf("\r\n\r\n");
           if (end < 0) return;
-          missing = end + 4 + Number(/content-length: (\d+)/i.exec(tail)?.[1]) - tail.length;
+          const length = /content-length: (\d+)/i.exec(tail)?.[1];
+          if (length === undefined) return tail.endsWith("\r\n0\r\n\r\n") ? over() : undefined;
+          missing = end + 4 + Number(length) - tail.length;
         } else missing -= bytes.length;
         if (missing === 0) over();
         return;
@@ -95,7 +104,7 @@ function once(target: Target, kept: Socket | null, request: Buffer, what: Ask, r
         for (const [, at] of bytes.toString("latin1").matchAll(/"t":([\d.]+)/g)) run.delays.push(now - Number(at));
       }
       tail = (tail + bytes.toString("latin1", Math.max(0, bytes.length - 40))).slice(-40);
-      if (!tail.endsWith("0\r\n\r\n")) return;
+      if (!tail.endsWith("\r\n0\r\n\r\n")) return;
       if (!tail.includes("[DONE]") && !tail.includes("_duration")) return fail();
       run.events += what.tokens ?? 1;
       over();

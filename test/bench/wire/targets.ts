@@ -42,7 +42,8 @@ export async function startTargets(
   cleanUp(t, () => rm(root, { recursive: true, force: true }));
   const emulator = await startEmulator(t);
   const bare = await started(t, [script("bare"), String(emulator.port)]);
-  const small = await startGateway(t, join(root, "small"), emulator.port, { env });
+  const engine = standIn(root, emulator.port);
+  const small = await startGateway(t, join(root, "small"), { engine, env });
   const common = { path: chats, model: small.model, headers: {}, closes: false };
   return [
     { ...common, name: "direct", port: emulator.port, closes: true, pids: [] },
@@ -51,7 +52,7 @@ export async function startTargets(
     small,
     { ...small, name: "Ollama", path: "/alpha/api/chat" },
     ...(withFull
-      ? [{ ...(await startGateway(t, join(root, "full"), emulator.port, { isFull: true, env })), name: "full" }]
+      ? [{ ...(await startGateway(t, join(root, "full"), { engine, isFull: true, env })), name: "full" }]
       : []),
   ];
 }
@@ -70,23 +71,34 @@ async function started(t: Ending, args: readonly string[]): Promise<{ port: numb
   return { port: Number(line), pid: child.pid ?? 0 };
 }
 
-/** `isFull`: with 1,000 keys, 1,000 models in 5,000 files, and 200 of them in the document. */
-async function startGateway(
+/** A router whose every model is the process on that port. */
+function standIn(root: string, modelPort: number): (models: readonly string[]) => Promise<string> {
+  return async (models) => {
+    const path = join(root, `llama-server-${models.length}`);
+    const command = `'${process.execPath}' '${script("stand-in-router")}' '${models.join(",")}' ${modelPort} "$@"`;
+    await writeFile(path, `#!/bin/sh\nexec ${command}\n`, { mode: 0o755 });
+    return path;
+  };
+}
+
+interface GatewayOptions {
+  /** Path of the program that is started for these models. */
+  readonly engine: (models: readonly string[]) => Promise<string>;
+  /** With 1,000 keys, 1,000 models in 5,000 files, and 200 of them in the document. */
+  readonly isFull?: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Its model, `acme/bench`, is in the cache `hub` of the folder. */
+export async function startGateway(
   t: Ending,
   root: string,
-  modelPort: number,
-  { isFull = false, env = {} }: { readonly isFull?: boolean; readonly env?: Readonly<Record<string, string>> } = {},
+  { engine, isFull = false, env = {} }: GatewayOptions,
 ): Promise<Target> {
   const [stateDir, cacheDir] = [join(root, "state"), join(root, "hub")];
   await mkdir(stateDir, { recursive: true });
   const model = await cacheTalker({ cacheDir }, "acme/bench");
   const models = [model, ...(isFull ? (await fillCache(cacheDir)).slice(0, 199) : [])];
-  const engine = join(root, "llama-server");
-  await writeFile(
-    engine,
-    `#!/bin/sh\nexec '${process.execPath}' '${script("stand-in-router")}' '${models.join(",")}' ${modelPort} "$@"\n`,
-    { mode: 0o755 },
-  );
   const keys = Array.from({ length: isFull ? 1_000 : 1 }, makeKey);
   const createdAt = new Date().toISOString();
   const entries = keys.map((key, index) => ({ name: `bench-${index}`, hash: hashOf(key), createdAt }));
@@ -100,7 +112,7 @@ async function startGateway(
     env: {
       PATH: process.env["PATH"] ?? "",
       HF_HUB_CACHE: cacheDir,
-      LLAMA_SERVER: engine,
+      LLAMA_SERVER: await engine(models),
       GATEWAY_LOG_LEVEL: "error",
       ...env,
     },

@@ -46,6 +46,14 @@ describe("validate", () => {
     assert.deepEqual({ code, out, problems }, { code: 0, out: [line], problems: [] });
   });
 
+  it("lists problems in the order of their lines", async (t) => {
+    const { problems } = await validate(
+      t,
+      "version: 1\ncontext: { defalt: 5 }\nprunee: true\nmodels: [{ ctxsize: 5 }]\n",
+    );
+    assert.deepEqual([...new Set(problems.map((line) => line.split(":")[1]))], ["2", "3", "4"]);
+  });
+
   it("lists every problem as FILE:LINE:COLUMN, and ends with 1", async (t) => {
     const { path, code, out, problems } = await validate(
       t,

@@ -58,7 +58,7 @@ describe("the content of gateway.yaml", { concurrency: true }, () => {
     const { source } = await startSourcing(t, { text: "version: 2\nprune: 7\nmodels: [x]\n" });
     assert.deepEqual(
       source.status().problems.map(({ line, path }) => `${line} ${path}`),
-      ["1 version", "3 models[0]", "2 prune"],
+      ["1 version", "2 prune", "3 models[0]"],
     );
     assert.match(source.status().message, /\(and 2 more\)/);
   });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { type HistoryBook, openHistory } from "../../../src/desired/history/book.ts";
+import type { History } from "../../../src/desired/history/entries.ts";
 import { type DesiredStore, openDesiredStore } from "../../../src/desired/store.ts";
 import { plainStateFiles, type StateFiles } from "../../../src/state/state-folder.ts";
 import { patch, removal, yaml } from "../../support/documents.ts";
@@ -54,7 +55,8 @@ describe("the history on the disk", () => {
     await first.store.edit(() => ({ patch: { models: { [a]: null } }, removal }), "api");
     first.history.outcome(2, "converged", null);
     await first.history.close();
-    const [one, two] = first.history.current().entries;
+    const kept = JSON.parse(JSON.stringify(first.history.current())) as History;
+    const [one, two] = kept.entries;
     assert.deepEqual(
       [one?.by, one?.key, one?.peer, one?.client, one?.changes],
       [
@@ -69,7 +71,7 @@ describe("the history on the disk", () => {
       [two?.removal, two?.changes, two?.outcome],
       [removal.id, [{ path: ["models", a], before: { ctxSize: 512 } }], "converged"],
     );
-    assert.deepEqual((await open(stateDir)).history.current(), first.history.current());
+    assert.deepEqual((await open(stateDir)).history.current(), kept);
   });
 
   it("notes the file that a generation applied, with its revision", async (t) => {
@@ -216,9 +218,9 @@ describe("back to an earlier document", () => {
     const { store, history } = opened;
     const preset = (value: Record<string, string | null>) => patch({ [a]: { preset: value } });
     await store.change(preset({ "gateway-token": "s3cret", temp: "1" }), "api");
-    await store.change(preset({ temp: "2" }), "api");
+    await store.change(patch({ [a]: { preset: { temp: "2" } }, "acme/later:Q8_0": { ctxSize: 512 } }), "api");
     const back = await store.change({ kind: "restore", tree: history.restored(1, store.current().tree) }, "api");
-    assert.deepEqual(back.document.models[0]?.preset, { "gateway-token": "s3cret", temp: "1" });
+    assert.deepEqual(back.document.models, [{ id: a, preset: { "gateway-token": "s3cret", temp: "1" } }]);
     await store.change(preset({ "gateway-token": null }), "api");
     assert.throws(() => history.restored(1, store.current().tree), {
       code: "invalid_request",

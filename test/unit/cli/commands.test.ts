@@ -12,6 +12,7 @@ for (const args of [
   [],
   ["-h"],
   ["help"],
+  ["help", "key", "create"],
   ["version"],
   ["--version"],
   ["plan", "--state", "s", "--config", "c", "--port", "1", "--json"],
@@ -65,7 +66,7 @@ for (const [args, message] of [
   [["key"], /^there is no command key; /],
   [["engine"], /^there is no command engine; /],
   [["version", "--port", "1"], /^version does not take --port, /],
-  [["help", "plan"], /^help does not take "plan"; /],
+  [["help", "--json"], /^help does not take --json, /],
   [["--port", "1"], /^--port needs a command, such as serve; /],
   [["constructor"], /^there is no command constructor; /],
 ] as const)

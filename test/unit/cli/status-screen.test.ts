@@ -49,7 +49,7 @@ const plain = { now, paint: (_color: string, text: string) => text, columns: und
 test("a healthy gateway", () => {
   assert.deepEqual(statusScreen(healthy, plain), [
     "Model Gateway 1.2.3  Healthy  Synced  up 2h",
-    "Document    generation 7, applied 5m ago, sha256 abababababab, revision 3f2a9c1",
+    "Document    generation 7, applied 5m ago by http:PUT /api/desired, sha256 abababababab, revision 3f2a9c1",
     "File        /srv/gateway.yaml",
     "Last pass   12s ago, router answers",
     "",

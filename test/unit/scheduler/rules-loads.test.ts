@@ -80,6 +80,23 @@ describe("loads", () => {
     }
   });
 
+  it("wait until an edit has reached the router, at most a second", () => {
+    for (const arrives of [true, false]) {
+      const machine = new Machine(["a"]);
+      machine.isBehind = true;
+      machine.observe();
+      const client = machine.ask("a", 1);
+      machine.run(900);
+      assert.equal(machine.loads.length, 0);
+      machine.isBehind = !arrives;
+      machine.observe();
+      machine.run(50);
+      assert.equal(machine.loads.length, arrives ? 1 : 0);
+      machine.run(10_000);
+      assert.equal(client.state, "answered");
+    }
+  });
+
   it("of a model that is not listed wait while the cache has it, ten seconds", () => {
     const machine = new Machine([]);
     assert.equal(machine.ask("gone", 1).error?.code, "model_not_found");

@@ -67,6 +67,7 @@ function start(keepAliveMs = 60_000, slots = 2): Scene {
     gate,
     limits: { queueLimit: 9, drainMs: 50, loadTimeoutMs: 60_000, routerWaitMs: 60_000, keepAliveMs },
     modelsMax: () => slots,
+    isBehind: () => false,
     engineProblem: () => null,
     isCached: () => true,
     isPinned: () => false,

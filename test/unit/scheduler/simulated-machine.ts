@@ -33,6 +33,7 @@ export class Machine {
   readonly pinned = new Set<string>();
   /** What the router has read. */
   file = 1;
+  isBehind = false;
   readonly processes = new Map<string, Process>();
   readonly clients: Client[] = [];
   /** Those that wait or have an answer in flight. */
@@ -211,6 +212,7 @@ export class Machine {
         listed: new Map(known.map((id) => [id, this.processes.get(id)?.value ?? "unloaded"])),
         loaded: new Map(this.loaded),
         modelsMax: this.slots,
+        isBehind: this.isBehind,
         inputs: String(this.file),
         engineProblem: this.engineProblem,
         refusal: this.refusal,
@@ -246,8 +248,7 @@ export class Machine {
       case "unload":
         return this.unloading(effect.id);
       case "unloaded":
-        this.requested.delete(effect.id);
-        return;
+        return void this.requested.delete(effect.id);
       case "cut":
         for (const client of this.active)
           if (client.ticket.id === effect.id && client.state === "answers")

@@ -80,7 +80,10 @@ describe("a document that is not the one recorded last", () => {
   it("is caught up with: the end of the process came between", () => {
     const history = caughtUp(edited(empty, { a: 1 }), 4, { a: 1, b: 2 }, timeAt(9));
     const last = history.entries.at(-1);
-    assert.deepEqual([last?.generation, last?.by, last?.changes], [4, "unknown", [{ path: ["b"], after: 2 }]]);
+    assert.deepEqual(
+      [last?.generation, last?.by, last?.changes],
+      [4, "unknown", [{ path: ["b"], before: undefined, after: 2 }]],
+    );
     assert.deepEqual(treeOf(history, 1), { a: 1 });
     assert.equal(caughtUp(history, 4, { a: 1, b: 2 }, timeAt(10)).entries.length, 2);
   });
