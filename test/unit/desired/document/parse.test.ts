@@ -213,7 +213,12 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
   [
     "two documents",
     "version: 1\n---\nversion: 1\n",
-    [at(2, 1, "", "Source contains multiple documents; please use YAML.parseAllDocuments()")],
+    [at(2, 1, "", "more than one document: remove this line and what follows")],
+  ],
+  [
+    "a key that acts on terminals and CI",
+    'version: 1\n"\\e[2Jx\\n::add-mask::y": 1\n',
+    [at(2, 1, " [2Jx ::add-mask::y", "unknown key (known: version, context, models, prune, pruneAfter, allowEmpty, suspend, rpc, speech)")],
   ],
   [
     "everything at once, whatever kind it is of",
