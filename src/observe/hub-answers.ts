@@ -34,7 +34,7 @@ export function createHubQuestions(options: {
         const commit = await hub.resolveRevision(repo, pull.revision ?? "main", signal);
         const tree = await hub.listTree(repo, commit, signal);
         const { model, projector } = selectFiles(repo, id.tag, tree);
-        // The files of a gated repository are listed for everybody, and refused.
+        // Of a gated repository the files are listed without a token, and refused.
         const path = model[0]?.path ?? "";
         (await hub.openFile(repo, commit, path, { from: 0, to: 1, signal })).body.destroy();
         return { kind: "files", commit, files: projector ? [...model, projector] : model, tree };

@@ -66,7 +66,7 @@ describe("questions to the hub", () => {
     assert.equal(answered?.kind, "files");
   });
 
-  it("finds a gated repository, whose files are listed for everybody and refused", async (t) => {
+  it("finds a gated repository, whose files are listed without a token and refused", async (t) => {
     const { hub, ask } = await started(t);
     hub.addRepo("acme/gated", { gated: true, files: { "gated-Q8_0.gguf": bytes } });
     const [answer] = (await ask([pullOf("acme/gated:Q8_0")])).values();

@@ -216,11 +216,6 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
     [at(2, 1, "", "more than one document: remove this line and what follows")],
   ],
   [
-    "a key that acts on terminals and CI",
-    'version: 1\n"\\e[2Jx\\n::add-mask::y": 1\n',
-    [at(2, 1, " [2Jx ::add-mask::y", "unknown key (known: version, context, models, prune, pruneAfter, allowEmpty, suspend, rpc, speech)")],
-  ],
-  [
     "everything at once, whatever kind it is of",
     "version: 1\nmodls: 1\nprune: 5\nmodels:\n  - A/b:c\n  - a/b:c\n  - bad\n  - id: a/d:e\n    preset: { port: 1, xy: [] }\nrpc:\n  workers: ['h:0', 5]\n",
     [
