@@ -32,5 +32,5 @@ async function printKept(settings: Settings, model: string | undefined, tail: nu
       "invalid_request",
       `no output of ${model} is kept; there is that of ${names.join(", ") || "none"}`,
     );
-  process.stdout.write(logText(await logs.read(log), tail, log === null));
+  process.stdout.write(logText(await logs.read(log, tail), tail, log === null));
 }

@@ -1,5 +1,6 @@
 // A plan as lines for people. Pure.
 import type { PlanBody } from "../client/index.ts";
+import { followedBy } from "../core/errors.ts";
 import type { Color, Paint } from "./colors.ts";
 import { bytesText } from "./text.ts";
 
@@ -21,7 +22,7 @@ export function planLines(plan: PlanBody, paint: Paint): string[] {
         `= ${kind}: ${message} (held${until === null ? "" : ` until ${until}`}: ${because})`,
     ),
     ...problems.map(({ subject, message, hint }) =>
-      paint("red", `! ${subject}: ${message}${hint === undefined ? "" : `. ${hint}`}`),
+      paint("red", `! ${subject}: ${hint === undefined ? message : followedBy(message, hint)}`),
     ),
     ...(complete ? [] : ["  what comes then is not known: run this again once these steps are done"]),
     ...unansweredLines(hub),

@@ -60,7 +60,7 @@ export const families = {
     "status",
   ),
   first_token_seconds: histogram(
-    "From a request for a stream to the first bytes of its answer.",
+    "From a request to the first bytes of its answer, of answers that the engine streams.",
     "family",
     "route",
     "model",

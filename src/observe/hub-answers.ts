@@ -18,7 +18,7 @@ const atOnce = 8;
 export type AskHub = (pulls: readonly Pull[], signal?: AbortSignal) => Promise<HubAnswers>;
 
 export function createHubQuestions(options: {
-  readonly hub: Pick<HubClient, "resolveRevision" | "listTree">;
+  readonly hub: Pick<HubClient, "resolveRevision" | "listTree" | "openFile">;
   readonly lists: Pick<SpeechLists, "officialVoice" | "modelFiles">;
   readonly now: () => number;
 }): AskHub {
@@ -34,6 +34,9 @@ export function createHubQuestions(options: {
         const commit = await hub.resolveRevision(repo, pull.revision ?? "main", signal);
         const tree = await hub.listTree(repo, commit, signal);
         const { model, projector } = selectFiles(repo, id.tag, tree);
+        // Of a gated repository the files are listed without a token, and refused.
+        const path = model[0]?.path ?? "";
+        (await hub.openFile(repo, commit, path, { from: 0, to: 1, signal })).body.destroy();
         return { kind: "files", commit, files: projector ? [...model, projector] : model, tree };
       }
       case "voice.pull": {

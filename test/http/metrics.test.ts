@@ -189,6 +189,18 @@ test("a client that leaves, an embedding, and a model that cannot be loaded", as
   const labels = { model: "acme/slow:Q8_0", status: "cancelled" };
   await scrapedUntil(gateway, "a request was cancelled", ({ value }) => value("requests_total", labels) === 1);
 
+  const edits = new AbortController();
+  const edit = fetch(`${gateway.url}/api/desired?wait=true`, {
+    ...patchWith({ models: { "acme/absent:Q8_0": {} } }),
+    signal: edits.signal,
+  }).catch(() => null);
+  await gateway.until("edited", ({ generation }) => generation === 2);
+  edits.abort();
+  await edit;
+  const edited = { family: "gateway", route: "/api/desired", status: "cancelled" };
+  await scrapedUntil(gateway, "an edit was left", ({ value }) => value("requests_total", edited) === 1);
+  await gateway.json("/api/desired", patchWith({ models: { "acme/absent:Q8_0": null } }));
+
   const answer = await gateway.json("/api/embed", postWith({ model: embed, input: ["one two"] }));
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
   const { value } = await scrape(gateway);

@@ -73,6 +73,12 @@ test("each alert has a severity, a summary and a description, and a name of its 
   }
 });
 
+test("the share of errors is that of clients' requests: a probe every 5 s would hide failing chats, and its own 503 is none", () => {
+  const { expr = "" } = alerts.find(({ alert }) => alert === "ModelGatewayErrors") ?? {};
+  const families = metricsIn(expr).map(({ labels }) => new Map(labels).get("family"));
+  assert.deepEqual(families, ["openai|ollama|llama", "openai|ollama|llama"]);
+});
+
 test("every alert that a page names exists", () => {
   const names = alerts.map(({ alert }) => alert);
   const named = [...docPages().values()].flatMap((text) => text.match(/\bModelGateway[A-Z]\w+/g) ?? []);

@@ -100,7 +100,8 @@ function assignTags(groups: readonly UntaggedGroup[], listed: ReadonlySet<string
   const upstream = new Set(listed);
   const ordered = groups.toSorted((a, b) => a.stem.length - b.stem.length || (firstPath(a) < firstPath(b) ? -1 : 1));
   return ordered.map((group) => {
-    const path = firstPath(group);
+    // An id is shown on terminals: other programs store files of any name.
+    const path = firstPath(group).replaceAll(/\p{Cc}/gu, "_");
     const whole = path.replace(/\.gguf$/i, "").replaceAll("/", "-");
     const isFree = (candidate: string): boolean => !taken.has(candidate.toLowerCase());
     const tag = [inferTag(path), fileStem(path)].find(isFree) ?? numbered(whole, "-", isFree);

@@ -38,7 +38,11 @@ export const tooLong = `the document exceeds the limit of ${documentBounds.bytes
 /** Problems that are listed; with 380,000 unknown keys the answer had 7 MB. */
 export const mostListed = 20;
 
-/** A message may quote a value, and a value may be the whole document. */
+/**
+ * A message may quote a value, and a value may be the whole document. On one line, for terminals: the key of a pull request's file could
+ * clear the screen, and give commands to the CI that printed it.
+ */
 export function clip(text: string): string {
-  return text.length > 300 ? `${text.slice(0, 300)}…` : text;
+  const shown = text.slice(0, 300).replaceAll(/\p{Cc}+/gu, " ");
+  return text.length > 300 ? `${shown}…` : shown;
 }

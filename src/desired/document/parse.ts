@@ -52,6 +52,8 @@ export function failed(message: string, line = 1): Parsed & { ok: false } {
   return { ok: false, problems: [{ line, column: 1, path: "", message: clip(message) }], more: 0 };
 }
 
+const severalDocuments = "more than one document: remove this line and what follows";
+
 export function parseSource(text: string, presetAllow: PresetAllow = noneAllowed): Parsed {
   const lineCounter = new LineCounter();
   if (text.length > documentBounds.bytes) return failed(tooLong);
@@ -61,9 +63,9 @@ export function parseSource(text: string, presetAllow: PresetAllow = noneAllowed
     const document = parseDocument(text, { lineCounter, prettyErrors: false });
     const { errors } = document;
     if (errors.length > 0) {
-      const problems = errors.slice(0, mostListed).map(({ message, pos: [offset] }) => {
+      const problems = errors.slice(0, mostListed).map(({ code, message, pos: [offset] }) => {
         const { line, col } = lineCounter.linePos(offset);
-        return { line, column: col, path: "", message: clip(message) };
+        return { line, column: col, path: "", message: code === "MULTIPLE_DOCS" ? severalDocuments : clip(message) };
       });
       return { ok: false, problems, more: errors.length - problems.length };
     }

@@ -96,8 +96,8 @@ export function createEngineLogs(options: {
     return serialized(read);
   }
 
-  const linesIn = async (log: string): Promise<LogLine[]> =>
-    ((await files.read(log)) ?? "").split("\n").flatMap((text) => (text === "" ? [] : { log, text }));
+  const linesIn = async (log: string, tail: number): Promise<LogLine[]> =>
+    ((await files.read(log, tail)) ?? "").split("\n").flatMap((text) => (text === "" ? [] : { log, text }));
 
   return {
     /** For the output of one engine. */
@@ -109,11 +109,15 @@ export function createEngineLogs(options: {
     hide: (secret: string): void => void secrets.add(secret),
     /** Names of the logs that there are. */
     names: () => reading(files.names),
-    /** The lines of one log that are kept; null: of all, by their times. */
-    read: (log: string | null): Promise<readonly LogLine[]> =>
+    /**
+     * The last lines of one log; null: those of each, by their times. No more is read: of 100 models the gateway held the event loop for
+     * 0.8 s, and took 600 MB.
+     */
+    read: (log: string | null, tail: number): Promise<readonly LogLine[]> =>
       reading(async () => {
         const logs = log === null ? await files.names() : [log];
-        const lines = (await Promise.all(logs.map(linesIn))).flat();
+        const lines: LogLine[] = [];
+        for (const name of logs) for (const line of await linesIn(name, tail)) lines.push(line);
         const timeIn = ({ text }: LogLine): string => text.slice(0, timeLength);
         return log === null ? lines.toSorted((a, b) => compare(timeIn(a), timeIn(b))) : lines;
       }),

@@ -36,17 +36,24 @@ export function createLogFiles(dir: string, mostBytes: number) {
       for (const { file } of old) for (const end of ["", ".1"]) await rm(join(dir, `${file}${end}`), { force: true });
     },
     append,
-    /** With what its earlier file has; null: there is none. */
-    read: async (name: string): Promise<string | null> => {
+    /** The last lines, of its earlier file too; null: there is none. */
+    read: async (name: string, lines: number): Promise<string | null> => {
       const path = pathOf(name);
-      const texts = await Promise.all([`${path}.1`, path].map((file) => readFile(file, "utf8").catch(ignoreAbsent)));
-      return texts.every((text) => text === null) ? null : texts.join("");
+      const found = await Promise.all([`${path}.1`, path].map((file) => readFile(file).catch(ignoreAbsent)));
+      const bytes = Buffer.concat(found.filter((part) => part !== null));
+      return found.every((part) => part === null) ? null : bytes.toString("utf8", startOfLast(bytes, lines));
     },
     names: async (): Promise<string[]> => {
       const files = (await readdir(dir).catch(ignoreAbsent)) ?? [];
       return files.flatMap((file) => (file.endsWith(".log") ? nameOf(file.slice(0, -4)) : [])).toSorted();
     },
   };
+}
+
+function startOfLast(bytes: Buffer, lines: number): number {
+  let end = bytes.length - 1;
+  for (let left = lines; left > 0 && end > 0; left--) end = bytes.lastIndexOf("\n", end - 1);
+  return end + 1;
 }
 
 /** `acme/alpha:Q8_0` is `acme--alpha--Q8_0`: no id has two dashes. */

@@ -23,6 +23,12 @@ export interface ManagedProcess {
   kill(): Promise<ProcessExit>;
 }
 
+/**
+ * All but tabs and ends of lines. Engines print what a model's file says of itself, and `logs` prints it on a terminal: an architecture
+ * named with escape sequences cleared it and set its title.
+ */
+// oxlint-disable-next-line no-control-regex -- control characters are what is left out
+const controls = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 /** A router whose child cannot be started wrote 2.5 GB of log in six minutes: only the tail is kept. */
 const tailBytes = 4096;
 
@@ -60,7 +66,8 @@ export async function startProcess(options: {
     living.delete(pid);
   });
   for (const from of ["stdout", "stderr"] as const) {
-    child[from].setEncoding("utf8").on("data", (text: string) => {
+    child[from].setEncoding("utf8").on("data", (output: string) => {
+      const text = output.replaceAll(controls, "");
       tail = (tail + text).slice(-tailBytes);
       options.onOutput?.(text, from);
     });

@@ -33,7 +33,7 @@ export const logsRoute = routesOf<LogRoutesDeps>().get("/api/logs", {
     const { model, tail = usualTail, follow = false } = request.query;
     const log = model === undefined ? null : await logOf(model, deps);
     if (follow) return stream(deps, log, tail, request, reply);
-    return reply.type(mediaType).send(logText(await deps.logs.read(log), tail, log === null));
+    return reply.type(mediaType).send(logText(await deps.logs.read(log, tail), tail, log === null));
   },
 });
 
@@ -59,7 +59,7 @@ async function stream(
   const early: LogLine[] = [];
   let take = (lines: readonly LogLine[]): void => void early.push(...lines);
   // In the same turn: no line is missing between what is kept and what comes, and none comes twice.
-  const reading = logs.read(log);
+  const reading = logs.read(log, tail);
   const unfollow = logs.follow((lines) => take(log === null ? lines : lines.filter((line) => line.log === log)));
   response.on("close", unfollow);
   const kept = await reading.catch((error: unknown) => {

@@ -1,5 +1,6 @@
 // Counts the requests that Fastify answers. A generation, which is written past it, counts itself.
 import type { FastifyInstance } from "fastify";
+import { errorCatalog } from "../../core/error-catalog.ts";
 import type { RequestMeters } from "../../metrics/requests.ts";
 import type { RouteFamily } from "./route.ts";
 
@@ -26,10 +27,12 @@ export function countRequests(app: FastifyInstance, meters: RequestMeters): void
     meters
       .family(family ? familyLabels[family] : "none")
       .of(route, request.servedModel)
-      .ended(statusCode);
+      .ended(statusCode === leftStatus ? 0 : statusCode);
     done();
   });
 }
+
+const leftStatus = errorCatalog.cancelled.status;
 
 /** An address that no family has. */
 const noRoute = "other";

@@ -66,6 +66,15 @@ describe("questions to the hub", () => {
     assert.equal(answered?.kind, "files");
   });
 
+  it("finds a gated repository, whose files are listed without a token and refused", async (t) => {
+    const { hub, ask } = await started(t);
+    hub.addRepo("acme/gated", { gated: true, files: { "gated-Q8_0.gguf": bytes } });
+    const [answer] = (await ask([pullOf("acme/gated:Q8_0")])).values();
+    assert.ok(answer?.kind === "refused");
+    assert.equal(answer.failure.code, "hub_denied");
+    assert.match(answer.failure.message, /accept its terms on the hub, and set HF_TOKEN/);
+  });
+
   it("asks once a minute for what it knows, each time for what was refused, and never for more than 64 models", async (t) => {
     const { hub, ask, pass } = await started(t);
     hub.addRepo("acme/demo", { files: { "demo-Q8_0.gguf": bytes } });
@@ -113,7 +122,11 @@ describe("questions to the hub", () => {
 
   it("has the sizes of what speech pulls", async () => {
     const ask = createHubQuestions({
-      hub: { resolveRevision: async () => "", listTree: async () => [] },
+      hub: {
+        resolveRevision: async () => "",
+        listTree: async () => [],
+        openFile: () => Promise.reject(new Error("not asked")),
+      },
       lists: speechLists,
       now: () => 0,
     });

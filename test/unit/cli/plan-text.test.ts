@@ -96,7 +96,7 @@ test("every step with its fields, sizes and times; the totals last", () => {
     steps: [step, { ...step, when: "running" }, write, reload, removal],
     remaining: [held],
     problems: [
-      { subject: "acme/x:Q8_0", code: "hub_not_found", message: "the hub does not have acme/x", hint: "Check it." },
+      { subject: "acme/x:Q8_0", code: "hub_not_found", message: "the hub does not have acme/x.", hint: "Check it." },
     ],
     hub: {
       asked: true,

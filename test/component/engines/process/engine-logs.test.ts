@@ -27,16 +27,17 @@ test("each log has its own file, which only its owner can read; lines may come i
   print("alpha on", "stdout");
   print("router 1\n", "stderr");
   print("e\n\nalpha two\nunfini", "stdout");
-  assert.deepEqual(textsOf(await logs.read("acme/alpha:Q8_0")), ["alpha one", "alpha two"]);
+  assert.deepEqual(textsOf(await logs.read("acme/alpha:Q8_0", 100_000)), ["alpha one", "alpha two"]);
   assert.deepEqual(await readdir(dir), ["acme--alpha--Q8_0.log", "router.log"]);
   assert.equal((await stat(join(dir, "router.log"))).mode & 0o777, 0o600);
   assert.equal((await stat(dir)).mode & 0o777, 0o700);
   assert.deepEqual(await logs.names(), ["acme/alpha:Q8_0", "router"]);
-  assert.deepEqual(await logs.read("acme/none:Q8_0"), []);
-  const all = await logs.read(null);
+  assert.deepEqual(await logs.read("acme/none:Q8_0", 100_000), []);
+  const all = await logs.read(null, 100_000);
   assert.deepEqual(textsOf(all), ["router 1", "alpha one", "alpha two"]);
   assert.equal(logText(all, 1, true), "1970-01-01T00:00:00.002Z acme/alpha:Q8_0 alpha two\n");
   assert.equal(logText(all, 0, false), "");
+  assert.deepEqual(textsOf(await logs.read(null, 1)), ["router 1", "alpha two"]);
 });
 
 test("a file has one earlier file, and both are bounded", async (t) => {
@@ -48,12 +49,15 @@ test("a file has one earlier file, and both are bounded", async (t) => {
   }
   assert.deepEqual(await readdir(dir), ["router.log", "router.log.1"]);
   for (const name of await readdir(dir)) assert.ok((await stat(join(dir, name))).size <= 1_000, name);
-  const kept = textsOf(await logs.read("router"));
+  const kept = textsOf(await logs.read("router", 100_000));
   assert.ok(kept.length > 30, `${kept.length}`);
   assert.deepEqual(
     kept,
     Array.from({ length: kept.length }, (_, index) => `line ${100 - kept.length + index}`),
   );
+  // No more is read than is asked for: of both files, of one, of none.
+  for (const tail of [0, 1, 3, kept.length - 1, kept.length, kept.length + 1])
+    assert.deepEqual(textsOf(await logs.read("router", tail)), tail === 0 ? [] : kept.slice(-tail), `${tail}`);
 });
 
 test("a torrent is cut, and it is said how much", async (t) => {
@@ -62,7 +66,7 @@ test("a torrent is cut, and it is said how much", async (t) => {
   const many = `${"x".repeat(99)}\n`.repeat(1_000);
   for (let chunk = 0; chunk < 50; chunk++) print(many, "stderr");
   print("x".repeat(20_000), "stdout");
-  const lines = await logs.read("router");
+  const lines = await logs.read("router", 100_000);
   const dropped = 40 * many.length;
   assert.equal(textsOf(lines).at(-1), `${dropped} characters of output were dropped`);
   assert.ok(logText(lines, Infinity, false).length <= 10_000);
@@ -93,7 +97,7 @@ test("who reads and follows in one turn misses no line, and has none twice", asy
     }
   };
   printAll(printed.slice(0, 100));
-  const reading = logs.read("router");
+  const reading = logs.read("router", 100_000);
   const come: string[] = [];
   logs.follow((lines) => void come.push(...textsOf(lines)));
   printAll(printed.slice(100));
@@ -115,7 +119,7 @@ test("a folder that was moved away is not made again; it is reported once", asyn
   assert.deepEqual(warned, ["the engines' output could not be written"]);
   await rename(`${dir}.away`, dir);
   print("three\n", "stdout");
-  assert.deepEqual(textsOf(await logs.read("router")), ["three"]);
+  assert.deepEqual(textsOf(await logs.read("router", 100_000)), ["three"]);
 });
 
 test("of many logs a start keeps those that were written last", async (t) => {

@@ -106,6 +106,20 @@ describe("a managed process", { concurrency: true }, () => {
     assert.deepEqual(await engine.exited, { code: null, signal: "SIGKILL" });
   });
 
+  it("prints nothing that acts on a terminal", async (t) => {
+    let output = "";
+    const engine = await startProcess({
+      path: "/bin/sh",
+      args: ["-c", "printf '\\033]0;title\\007\\033[2Jarch\\ta\\r\\n'"],
+      environment: {},
+      workingDir: await scratchFolder(t),
+      onOutput: (text) => void (output += text),
+    });
+    await engine.exited;
+    await until("it has printed", () => output !== "" || null);
+    assert.deepEqual([output, engine.lastWords()], ["]0;title[2Jarch\ta\r\n", "]0;title[2Jarch\ta"]);
+  });
+
   it("keeps of a long output the last lines, and no more", async (t) => {
     const { process: engine, ready } = await start(t, "--print=3000000", "--exit=1");
     await ready();

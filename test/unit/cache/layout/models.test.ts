@@ -56,6 +56,11 @@ const cases: readonly (readonly [why: string, snapshots: readonly Snapshot[], ro
     [["foo@Bar-x y", "foo@Bar-x y.gguf", true, null, "FOO_BAR_X_Y"]],
   ],
   [
+    "a name with an escape sequence",
+    [snapshot(main, ["w\u001b[2J.gguf"])],
+    [["w_[2J", "w\u001b[2J.gguf", true, null, "W__2J"]],
+  ],
+  [
     "two files of one tag",
     [snapshot(main, ["two-Q4_K_M.gguf", "one-Q4_K_M.gguf"])],
     [

@@ -36,3 +36,8 @@ test("a text that is meant to be slow, or to end the process, is refused for wha
     assert.ok(parsed.problems.length <= 20 && JSON.stringify(parsed).length < 12_000, what);
   }
 });
+
+test("a key is shown on one line, and acts on no terminal", () => {
+  const parsed = parseSource('version: 1\n"\\e[2Jx\\n::add-mask::y": 1\n');
+  assert.deepEqual(parsed.ok ? [] : parsed.problems.map(({ path }) => path), [" [2Jx ::add-mask::y"]);
+});

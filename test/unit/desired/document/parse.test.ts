@@ -213,7 +213,7 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
   [
     "two documents",
     "version: 1\n---\nversion: 1\n",
-    [at(2, 1, "", "Source contains multiple documents; please use YAML.parseAllDocuments()")],
+    [at(2, 1, "", "more than one document: remove this line and what follows")],
   ],
   [
     "everything at once, whatever kind it is of",
