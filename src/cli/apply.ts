@@ -35,7 +35,7 @@ export async function applyCommand({ settings, json, force, flags, given }: Comm
 
 /** The text is not in force where a call has set another value. */
 function overridden({ differsFromFile }: Desired): Pick<Outcome, "state" | "reason" | "message"> | undefined {
-  const paths = differsFromFile.filter(({ file }) => file !== undefined).map(({ path }) => path);
+  const paths = differsFromFile.filter(({ file }) => (file ?? null) !== null).map(({ path }) => path);
   if (paths.length === 0) return undefined;
   const message = `Calls have set other values than this text. Take them out: \`reset ${paths.join(" ")}\`.`;
   return { state: "failed", reason: "Overridden", message };

@@ -28,7 +28,7 @@ const runElsewhere: Readonly<Record<string, string>> = {
     "downloads; test/run.ts installs all engines by the same code",
   "npm run bench -- drops": "takes minutes",
   "npm run bench                          # five rounds": "takes minutes",
-  "npm run bench -- chat      # overhead beside a real model's process, as ratios of one run": "takes minutes",
+  "npm run bench -- chat      # beside the engine's own router, both with a real model": "takes minutes",
   "npm run bench -- edit": "takes minutes",
   "npm run bench -- pull": "takes minutes",
 };
