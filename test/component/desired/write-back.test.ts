@@ -120,10 +120,12 @@ describe("a save at the same time", () => {
   it("that takes out what was written a while ago takes it out of the document", async (t) => {
     let clock = 0;
     const before = `${commented}prune: true\n`;
-    const { path, store } = await startSourcing(t, { text: before, writesBack: true, now: () => clock });
+    const { path, store, source } = await startSourcing(t, { text: before, writesBack: true, now: () => clock });
     await store.change(patch({ [a]: { ctxSize: 512 } }), "api");
     await store.change({ kind: "patch", patch: { suspend: true } }, "api");
     await until("it is written", async () => (await read(path)).includes("suspend: true"));
+    // The file is there before its time is noted.
+    await source.refresh();
     const text = await read(path);
     clock += 11_000;
     await writeFile(path, text.replace("suspend: true\n", "").replace("prune: true", "prune: false"));
