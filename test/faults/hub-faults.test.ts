@@ -24,7 +24,7 @@ import { scratchFolder } from "../support/scratch.ts";
 import { between, type Random, randomFrom } from "../support/seeded.ts";
 
 const token = "hf_abcdefghijklmnopqrstuvwxyz0123456789";
-const runs = 200;
+const runs = Number(process.env["KILLS"] ?? 80);
 const abreast = 3;
 const gather = 32 * 1024;
 const tuning = {

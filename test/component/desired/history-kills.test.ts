@@ -36,7 +36,7 @@ test("a kill at any moment leaves a history whose documents are right", async (t
   const stateDir = join(await scratchFolder(t), "state");
   await mkdir(stateDir);
   let gaps = 0;
-  for (let kill = 0; kill < 25; kill++) {
+  for (let kill = 0; kill < 10; kill++) {
     const confirmed = await runUntilKilled(stateDir, (kill * 7) % 40);
     await removeTemporaries(stateDir);
     const told: string[] = [];

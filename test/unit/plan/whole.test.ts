@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { runs } from "./random-worlds.ts";
 import { act, begun, endsAsPlanned, essence, histories, named, wholeOf } from "./whole-histories.ts";
 
-test("a plan that is executed action by action ends where it says", () => endsAsPlanned(300));
+test("a plan that is executed action by action ends where it says", () => endsAsPlanned(150));
 
 test("what the loop does, one action after the other, is what the plan shows", () => {
   fc.assert(

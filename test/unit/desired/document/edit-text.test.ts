@@ -157,7 +157,7 @@ describe("an edit of the text", () => {
           assert.deepEqual(comments(after), comments(text), `${text}\n--\n${after}`);
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     );
   });
 
@@ -263,7 +263,7 @@ describe("an edit of the text", () => {
         assert.deepEqual(parsed.tree, to);
         assert.equal(editText(after ?? "", to, noneAllowed), after);
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 });
