@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { PlanBody } from "../../src/client/index.ts";
+import { cleanUp } from "../support/clean-up.ts";
 import { type CommandResult, runCommand } from "../support/command.ts";
 import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
 import { eventsOf, loadedIds, startTestGateway, streamChat, type TestGateway } from "../support/gateway.ts";
@@ -109,6 +110,12 @@ test("a history of documents: what runs is what the dry run showed", async (t) =
   assert.ok((memoryBytes ?? 0) > 1e6, `${memoryBytes}`);
 
   await applied(gateway, "context: { default: 768 }\nmodels: [{ id: acme/one:Q8_0, ctxSize: 1024 }]\n");
+  // On a busy machine so small a file is there before the first reload, which then serves for both.
+  const hold = hub.throttle("two-Q8_0.gguf", 100_000);
+  const unfollow = gateway.gateway.journal.follow(({ type, data }) => {
+    if (type === "action.finished" && (data as unknown as ActionEvent).kind === "router.reload") hold.release();
+  });
+  cleanUp(t, unfollow);
   const renamed = await applied(gateway, "models: [{ id: acme/two:Q8_0, ctxSize: 640 }]\n");
   assert.deepEqual([renamed.totals.pull.count, renamed.totals.delete.count], [1, 1]);
   assert.equal(renamed.totals.delete.bytes, modelBytes(talkingModel("one")).length);
