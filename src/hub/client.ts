@@ -5,7 +5,7 @@ import type { HubFile } from "../cache/layout/select.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isCommit, isRepo } from "../core/ids.ts";
 import { isJsonObject, parseJson } from "../core/json.ts";
-import { createHubHttp, type HubGet, type HubHttpOptions, type HubPlace } from "./http.ts";
+import { createHubHttp, type HubGet, type HubHttpOptions, type HubPlace, proxiesIn } from "./http.ts";
 
 export interface HubRepo {
   /** `owner/name` */
@@ -140,7 +140,10 @@ export function createHubClient(options: HubHttpOptions) {
         ...(sha256 ? { sha256 } : {}),
       };
     },
+    /** With these another thread makes a client of its own. */
+    options: { ...options, environment: proxiesIn(options.environment) },
     reachability: http.reachability,
+    noteReachability: http.noteReachability,
     close: http.close,
   };
 }

@@ -143,6 +143,10 @@ export function createHubHttp({ endpoint, token, environment = {}, stallMs = 30_
         return { answer, text: (await readAtMost(answer.body, limit, tooLong)).toString("utf8") };
       }),
     reachability: (): Reachability => last,
+    /** What a client in another thread saw of the same hub. */
+    noteReachability: (seen: Reachability): void => {
+      if (seen.at > last.at) last = seen;
+    },
     // Not close(): that would wait for a transfer without a reader.
     close: (): Promise<void> => dispatcher.destroy(),
   };
@@ -161,6 +165,11 @@ async function send(url: URL, signal: AbortSignal, options: Parameters<typeof re
     answer.then(({ body }) => body.on("error", ignored).destroy(), ignored);
     throw error;
   }
+}
+
+/** Nothing else of an environment, which has keys too. */
+export function proxiesIn(environment: HubHttpOptions["environment"] = {}): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => /^(https?|no)_proxy$/i.test(name)));
 }
 
 /** With the proxies that the environment names. */

@@ -1,5 +1,7 @@
 // What a pull at full speed costs the chats beside it: their slowest hundredth, with a pull of 4 GB under way and a pass of the
-// reconciler each second, beside a gateway that has nothing else to do. Argument: megabytes (4096).
+// reconciler each second, beside a gateway that has nothing else to do. The hub has the lowest priority: it is another machine
+// in real life, and here it takes a core's whole time. TMPDIR in memory (/dev/shm) leaves out the disk, which slows the pull.
+// Argument: megabytes (4096).
 import { judge, quantile } from "./goals.ts";
 import { startHub } from "./hub-process.ts";
 import { type Answers, ask } from "./wire/load.ts";
@@ -28,7 +30,7 @@ async function call({ port, headers }: Target, models: object): Promise<void> {
 }
 
 try {
-  const { hub, stop } = await startHub(Number(megabytes) * 1024 * 1024, 0);
+  const { hub, stop } = await startHub(Number(megabytes) * 1024 * 1024, 0, 19);
   undo.push(stop);
   const env = { HF_ENDPOINT: hub.endpoint, GATEWAY_RESYNC: "1" };
   const targets = await startTargets({ after: (step) => void undo.unshift(step) }, { env });

@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { coveredBytes } from "../../src/cache/download/extents.ts";
+import { coveredBytes, type Extents } from "../../src/cache/download/extents.ts";
 import { cleanPartials } from "../../src/cache/download/leftovers.ts";
-import { kept } from "../../src/cache/download/partial-file.ts";
+import { kept as keptOf } from "../../src/cache/download/partial-file.ts";
 import { pullModel } from "../../src/cache/download/pull.ts";
 import { blobPath, partialPath } from "../../src/cache/layout/layout.ts";
 import { parseModelId } from "../../src/core/ids.ts";
@@ -37,33 +37,31 @@ const tuning = {
   retryMs: 1,
   tries: 12,
 };
-/** Bytes that were already on their way when a connection was given up. */
-const lostByBreak = 256 * 1024;
 
-/** What goes wrong in a run besides the kills; answers with how often a connection may break for it. */
-type Mood = (hub: LoopbackHub, path: string, random: Random) => { readonly breaks: number; readonly again: boolean };
+/** What goes wrong in a run besides the kills; answers whether bytes that were there may be wrong, and fetched again. */
+type Mood = (hub: LoopbackHub, path: string, random: Random) => boolean;
 const moods: readonly Mood[] = [
-  () => ({ breaks: 0, again: false }),
+  () => false,
   (hub, path, random) => {
     hub.dropAfter(path, between(random, 66_000, 200_000), 4);
-    return { breaks: 4, again: false };
+    return false;
   },
   (hub, path, random) => {
     const status = random() < 0.5 ? 503 : 403;
     hub.failNext({ status, times: 3, match: (seen) => seen.origin === "storage" && seen.path.includes(path) });
-    return { breaks: 0, again: false };
+    return false;
   },
   (hub, path) => {
     hub.lieAboutRanges(path, "shifted");
-    return { breaks: 0, again: true };
+    return true;
   },
   (hub, path) => {
     hub.lieAboutRanges(path, "whole");
-    return { breaks: 0, again: true };
+    return true;
   },
   (hub, path) => {
     hub.corrupt(path, 1);
-    return { breaks: 0, again: true };
+    return true;
   },
 ];
 
@@ -90,13 +88,12 @@ async function faultyRun({ hub, client, folder, pool }: World, seed: number): Pr
   hub.addRepo(repo, { files, gated: true });
   const [target = ""] = Object.keys(files);
   for (const path of Object.keys(files)) hub.pace(path, between(random, 4, 16) * 1_000_000);
-  const mood = moods[seed % moods.length]?.(hub, target, random);
+  const mayFetchAgain = moods[seed % moods.length]?.(hub, target, random) ?? false;
   const cacheDir = join(folder, String(seed));
   await mkdir(cacheDir);
   const order = { endpoint: hub.endpoint, token, cacheDir, gateway: "mine", id: `${repo}:Q8_0`, tuning };
   const kills = random() < 0.15 ? 2 : 1;
-  const lost = new Map<string, number>();
-  let allKept = 0;
+  const kept = new Map<string, Extents>();
   try {
     for (let kill = 0; kill < kills; kill++) {
       // From before the first byte to after the last, where the check, the rename, the links and the ref come.
@@ -105,11 +102,8 @@ async function faultyRun({ hub, client, folder, pool }: World, seed: number): Pr
       await checkVisible(cacheDir, repo, files);
     }
     // A kill costs what has no record: how much that is depends on how long the disk takes to sync.
-    for (const [path, bytes] of Object.entries(files)) {
-      const kept = await keptBytes(cacheDir, repo, bytes);
-      lost.set(path, Math.max(0, hub.sentBytes(path) - kept));
-      allKept += kept;
-    }
+    for (const [path, bytes] of Object.entries(files)) kept.set(path, await keptExtents(cacheDir, repo, bytes));
+    const asked = hub.requests.length;
     // As the gateway does when it starts again.
     await cleanPartials(cacheDir, () => [order.id], order.gateway);
     const id = parseModelId(order.id);
@@ -124,24 +118,32 @@ async function faultyRun({ hub, client, folder, pool }: World, seed: number): Pr
       [],
     );
     for (const [path, bytes] of Object.entries(files)) {
-      if (mood?.again && path === target) continue;
-      const again = hub.sentBytes(path) - bytes.length;
-      const allowed = (lost.get(path) ?? 0) + ((mood?.breaks ?? 0) + 4) * lostByBreak;
-      assert.ok(again <= allowed, `${path}: ${again} of ${bytes.length} bytes were sent again, after ${kills} kills`);
+      if (mayFetchAgain && path === target) continue;
+      const there = kept.get(path) ?? [];
+      for (const { range } of hub.requests.slice(asked).filter((seen) => isOfFile(seen, path))) {
+        const [, from = "0", to = ""] = /^bytes=(\d+)-(\d*)$/.exec(range ?? "") ?? [];
+        const last = to === "" ? bytes.length - 1 : Number(to);
+        const again = there.filter(([start, end]) => start <= last && Number(from) < end);
+        assert.deepEqual(again, [], `${path}: ${range} was asked for again, after ${kills} kills`);
+      }
     }
-    return allKept;
+    return [...kept.values()].reduce((sum, extents) => sum + coveredBytes(extents), 0);
   } finally {
     hub.removeRepo(repo);
     await rm(cacheDir, { recursive: true, force: true });
   }
 }
 
-/** Bytes of a file that the next pull need not fetch. */
-async function keptBytes(cacheDir: string, repo: string, bytes: Buffer): Promise<number> {
+function isOfFile(seen: { readonly origin: string; readonly path: string }, path: string): boolean {
+  return seen.origin === "storage" && seen.path.includes(path);
+}
+
+/** What of a file the next pull need not fetch. */
+async function keptExtents(cacheDir: string, repo: string, bytes: Buffer): Promise<Extents> {
   const digest = createHash("sha256").update(bytes).digest("hex");
   const stored = await stat(blobPath(cacheDir, repo, digest)).catch(() => undefined);
-  if (stored) return stored.size;
-  return coveredBytes((await kept(partialPath(cacheDir, repo, digest), bytes.length)).written);
+  if (stored) return [[0, stored.size]];
+  return (await keptOf(partialPath(cacheDir, repo, digest), bytes.length)).written;
 }
 
 /** Kills it so long after that many bytes were sent, or after a second in which none were. */

@@ -10,7 +10,7 @@ const dates: Readonly<Record<string, string>> = {
   "src/app/logs.ts": "when an engine printed a line",
   "src/cli/logs.ts": "the same",
   "src/cli/status.ts": "how long ago something was",
-  "src/app/metering.ts": "the time of the last success",
+  "src/app/record.ts": "the time of the last success",
   "src/state/state-folder.ts": "a part of a file's name",
   "src/app/core.ts": "dates in the journal",
   "src/app/gateway.ts": "since when it stops; when license keys expire",

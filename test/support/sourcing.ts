@@ -58,7 +58,7 @@ export async function startSourcing(t: TestContext, options: SourcingOptions = {
   const source = watchFileSource({
     path,
     store,
-    others: [join(stateDir, "router.preset.ini")],
+    presetPath: join(stateDir, "router.preset.ini"),
     onOther: () => void others++,
     onStatus: ({ reason, message }) => void told.push(`${reason}: ${message}`),
     warn: (message, fields) => void told.push(`${message} ${JSON.stringify(fields)}`),

@@ -9,7 +9,7 @@ import { isWholeGguf } from "../gguf/metadata.ts";
 import { blobPath, type CachedFile, partialPath, repoFolder, snapshotsFolder } from "../layout/layout.ts";
 import { blobName, type HubFile } from "../layout/select.ts";
 import { createDiskSpace, type DiskSpace } from "./disk-space.ts";
-import { coveredBytes, frontOf } from "./extents.ts";
+import { coveredBytes, type Extents, frontOf } from "./extents.ts";
 import { following, hasDigest, isGitDigest } from "./hash.ts";
 import { holdPaths } from "./in-use.ts";
 import { cleanRepo, removeEmptyFolders } from "./leftovers.ts";
@@ -80,6 +80,8 @@ export interface Target {
   /** What came before was wrong: the whole file in one piece. */
   readonly isPlain: boolean;
   write(position: number, buffers: readonly Buffer[]): Promise<void>;
+  /** Another thread wrote `received` bytes; `written` is all that is there now. */
+  note(written: Extents, received: number): Promise<void>;
 }
 
 /** By folder of a repository: its pulls run one after the other, as they may share files. */
@@ -203,14 +205,21 @@ function isFilledRight(storing: Storing, isPlain: boolean): Promise<boolean> {
   return following(job, options.signal, async (follower) => {
     // The digest cannot be kept over a restart; the thread reads the prefix again while the rest comes in.
     follower.advance(frontOf(partial.extents()));
+    const tell = (received: number): void => {
+      follower.advance(frontOf(partial.extents()));
+      progress.receive(file, received, coveredBytes(partial.extents()));
+    };
     await delivery.fill(file, {
       partial,
       isPlain,
       async write(position, buffers) {
         await space.watch(progress.left());
-        const received = await partial.write(position, buffers);
-        follower.advance(frontOf(partial.extents()));
-        progress.receive(file, received, coveredBytes(partial.extents()));
+        tell(await partial.write(position, buffers));
+      },
+      async note(written, received) {
+        await space.watch(progress.left());
+        partial.note(written, received);
+        tell(received);
       },
     });
     progress.report(file, file.size, "verifying");

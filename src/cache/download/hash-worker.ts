@@ -1,14 +1,12 @@
 // A thread that hashes a file as far as it is there: the gateway's own thread serves requests. Reads by itself, mostly from the
 // page cache, so that no bytes have to be handed over.
 import { createHash } from "node:crypto";
-import { closeSync, openSync, readlinkSync, readSync } from "node:fs";
-import { setPriority } from "node:os";
-import { basename } from "node:path";
+import { closeSync, openSync, readSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import type { HashJob } from "./hash.ts";
+import { lowerPriority } from "./low-priority.ts";
 
 const readBytes = 512 * 1024;
-const niceness = 5;
 
 function start({ path, size, isGit }: HashJob): void {
   const file = openSync(path, "r");
@@ -28,15 +26,6 @@ function start({ path, size, isGit }: HashJob): void {
     parentPort?.postMessage(hash.digest("hex"));
     parentPort?.close();
   });
-}
-
-/** If the machine is busy, requests come first: on Linux a thread has a priority of its own. */
-function lowerPriority(): void {
-  try {
-    setPriority(Number(basename(readlinkSync("/proc/thread-self"))), niceness);
-  } catch {
-    // Elsewhere it competes as any other.
-  }
 }
 
 lowerPriority();

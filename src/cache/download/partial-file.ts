@@ -100,6 +100,11 @@ export class PartialFile {
     this.#isVerified = there.verified;
   }
 
+  /** For a thread that writes; valid until `finish` or `keep`. */
+  get fd(): number {
+    return this.#handle.fd;
+  }
+
   extents(): Extents {
     return this.#written;
   }
@@ -112,12 +117,18 @@ export class PartialFile {
   async write(position: number, buffers: readonly Buffer[]): Promise<number> {
     if (this.#failure) throw this.#failure;
     const bytes = await orCacheError(basename(this.path), () => this.#writeAll(position, buffers));
-    this.#written = withExtent(this.#written, position, position + bytes);
+    this.note(withExtent(this.#written, position, position + bytes), bytes);
+    return bytes;
+  }
+
+  /** `bytes` more were written through `fd`; `written` is all that is there now. */
+  note(written: Extents, bytes: number): void {
+    if (this.#failure) throw this.#failure;
+    this.#written = written;
     this.#unrecorded += bytes;
     const most = this.#options.recordBytes ?? mostUnrecorded;
     // Beside the next writes: a sync takes a disk as long as they do.
     if (this.#unrecorded >= most || steadyNow() - this.#recordedAt >= recordMs) void this.#record();
-    return bytes;
   }
 
   /** A disk that is almost full takes a part, and then fails. */

@@ -8,7 +8,8 @@ import { snapshotPath } from "../layout/layout.ts";
 import { type HubFile, selectFiles } from "../layout/select.ts";
 import { bring, type FetchOptions, type PullResult, type Target } from "./fetch.ts";
 import { resolving } from "./progress.ts";
-import { defaultTuning, type TransferTuning, transfer } from "./transfer.ts";
+import { defaultTuning, type TransferTuning } from "./transfer.ts";
+import { transferAside } from "./transfer-thread.ts";
 
 export interface HubOptions extends FetchOptions {
   readonly client: HubClient;
@@ -68,6 +69,6 @@ async function fromHub(
   for (const { path } of files) snapshotPath(cacheDir, repo, commit, path);
   const tuning = { ...defaultTuning, ...options.tuning };
   const fill = (file: HubFile, target: Target): Promise<void> =>
-    transfer({ client, repo, commit, file, signal, tuning, ...target });
+    transferAside({ client, repo, commit, file, signal, tuning, ...target });
   return bring(options, { repo, tag, commit, revision, files, tree, fill });
 }

@@ -53,7 +53,7 @@ export interface Transfer {
   readonly repo: string;
   readonly commit: string;
   readonly file: HubFile;
-  readonly partial: PartialFile;
+  readonly partial: Pick<PartialFile, "extents" | "forgetFrom">;
   readonly signal: AbortSignal;
   readonly tuning: TransferTuning;
   /** Ask for no ranges at all. */
