@@ -31,16 +31,16 @@ function testFiles(names: readonly string[]): string[] {
   return chosen;
 }
 
-/** Entries that import a group's files each. */
+/** Entries that import a group's files each. Numbered: the runner begins with them in the order of their paths. */
 function writeEntries(groups: readonly TestGroup[]): string[] {
   const root = join(packageRoot, "dist", "test");
   const folder = join(root, "groups");
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
-  return groups.map(({ name, files }) => {
+  return groups.map(({ name, files }, at) => {
     const [first = ""] = files;
     if (files.length === 1) return join(root, first);
-    const entry = join(folder, `${name}.test.js`);
+    const entry = join(folder, `${String(at).padStart(2, "0")}-${name}.test.js`);
     writeFileSync(entry, files.map((file) => `import "../${file}";\n`).join(""));
     return entry;
   });
@@ -56,7 +56,7 @@ async function run(): Promise<number> {
   const scratch = mkdtempSync(join(tmpdir(), "model-gateway-tests-"));
   try {
     // More than the two cores of the smallest machine: tests wait more than they compute, those of faults most.
-    const atOnce = files.every((name) => name.startsWith("faults/")) ? 6 : 4;
+    const atOnce = files.every((name) => name.startsWith("faults/")) ? 6 : 5;
     // The time limit is of an entry, not of a test. A chaos run is as long as asked for.
     const timeoutMs = 900_000 + Number(process.env["CHAOS_MINUTES"] ?? 0) * 60_000;
     const args = [

@@ -1,7 +1,7 @@
 // The command line as people use it: a fresh machine chats, exit codes are what scripts expect, nothing stays behind.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { access, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { access, readdir, readFile, rename } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { starterSentence } from "../../src/starter/starter-model.ts";
 import { cleanUp } from "../support/clean-up.ts";
-import { runCommand, startCommand } from "../support/command.ts";
+import { commandHere, runCommand, startCommand } from "../support/command.ts";
 import { cacheTalker, makeFolders, makeTalkerFolders, talker } from "../support/folders.ts";
 import { streamChat } from "../support/gateway.ts";
 import { instanceOf, suspend } from "../support/held-answer.ts";
@@ -77,14 +77,12 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   assert.deepEqual([before.code, before.stderr], [2, ""]);
   assert.match(before.stdout, /preset\.write/);
   await assert.rejects(access(join(folders.stateDir, "router.preset.ini")), "a plan changes nothing");
-  const named = await runCommand(t, folders, ["plan", "--config", folders.configPath]);
-  assert.deepEqual([named.code, named.stdout], [2, before.stdout]);
-  const missing = await runCommand(t, folders, ["plan", "--config", join(folders.stateDir, "none.yaml"), "--json"]);
+  const missing = await commandHere(folders, ["plan", "--config", join(folders.stateDir, "none.yaml"), "--json"]);
   assert.deepEqual([missing.code, missing.stdout], [1, ""]);
   assert.match((JSON.parse(missing.stderr) as { msg: string }).msg, /none\.yaml is not there; .* writes a first one/);
 
   await folders.writeConfig(`version: 1\nmodels: []\nspeech: { transcription: { model: base.en } }\n`);
-  const without = await runCommand(t, folders, ["plan"], { WHISPER_SERVER: "/nowhere" });
+  const without = await commandHere(folders, ["plan"], { WHISPER_SERVER: "/nowhere" });
   assert.equal(without.code, 2);
   assert.match(without.stdout, /^! speech\/transcription: whisper-server is set to \/nowhere/m);
   assert.match(without.stdout, /, 1 that cannot be done\.$/m);
@@ -95,40 +93,26 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   const [, port = ""] = await serve.output(/http:\/\/127\.0\.0\.1:(\d+)/);
   const during = await runCommand(t, folders, ["plan", "--port", port]);
   assert.deepEqual([during.code, during.stdout], [0, "Nothing to do.\n"]);
-  const json = await runCommand(t, folders, ["plan", "--json", "--port", port]);
+  const json = await commandHere(folders, ["plan", "--json", "--port", port]);
   assert.equal((JSON.parse(json.stdout) as { converged: boolean }).converged, true);
-  const status = await runCommand(t, folders, ["status", "--port", port]);
-  assert.equal(status.code, 0);
-  assert.match(status.stdout, /RouterReady +True/);
 
   // Flags that mean another gateway than the one that answers are no way to ask it.
   const other = await makeFolders(t);
   const otherModel = await cacheTalker(other, "acme/beta");
   await other.writeConfig(`version: 1\nmodels: [{ id: "${otherModel}", ctxSize: 512 }]\n`);
   const beside = { HF_HUB_CACHE: other.cacheDir };
-  const plan = (...args: readonly string[]) => runCommand(t, folders, ["plan", ...args], beside);
-  const [config, state, stopped, own] = await Promise.all([
+  const plan = (...args: readonly string[]) => commandHere(folders, ["plan", ...args], beside);
+  const [config, own] = await Promise.all([
     plan("--config", other.configPath),
-    plan("--state", other.stateDir, "--port", port),
-    plan("--state", other.stateDir),
     plan("--state", folders.stateDir, "--config", folders.configPath),
   ]);
   assert.equal(config.code, 1);
   assert.ok(config.stderr.includes(`has the document ${folders.configPath}, not ${other.configPath}`), config.stderr);
-  assert.equal(state.code, 0);
-  assert.ok(
-    state.stderr.includes(
-      `is not the one of the state folder ${other.stateDir}; its document is ${folders.configPath}`,
-    ),
-    state.stderr,
-  );
-  assert.deepEqual([stopped.code, stopped.stderr], [2, ""]);
-  assert.match(stopped.stdout, /preset\.write/);
   assert.deepEqual([own.code, own.stdout], [0, "Nothing to do.\n"]);
 
   await folders.writeConfig("version: 2\n");
   for (const command of ["plan", "status"]) {
-    const wrong = await runCommand(t, folders, [command, "--port", port]);
+    const wrong = await commandHere(folders, [command, "--port", port]);
     assert.equal(wrong.code, 1, wrong.stdout);
     assert.match(
       wrong.stderr,
@@ -136,7 +120,7 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
     );
   }
   await folders.writeConfig(`version: 1\nsuspend: true\nmodels: [{ id: "${model}", ctxSize: 512 }]\n`);
-  const held = await runCommand(t, folders, ["plan", "--port", port]);
+  const held = await commandHere(folders, ["plan", "--port", port]);
   assert.equal(held.code, 2);
   assert.match(held.stdout, /^= preset\.write: .* \(held: suspend is set in the document\)$/m);
 
@@ -149,25 +133,18 @@ test("plan: 2 with changes, 0 without, 1 for an error; before a start and beside
   serve.process.kill("SIGTERM");
   await serve.exited;
   await folders.writeConfig("version: 2\n");
-  const broken = await runCommand(t, folders, ["plan"]);
+  const broken = await commandHere(folders, ["plan"]);
   assert.equal(broken.code, 1);
   assert.match(broken.stderr, /gateway\.yaml:1:10/);
 });
 
-test("validate names every problem with its place", async (t) => {
+test("validate asks the engine that is here, and takes standard input beside a file", async (t) => {
   const folders = await makeFolders(t);
-  await folders.writeConfig("version: 1\nmodels:\n  - nonsense\n  - id: acme/a:Q8_0\n    ctxSze: 5\n");
-  const bad = await runCommand(t, folders, ["validate", folders.configPath]);
-  assert.equal(bad.code, 1);
-  assert.match(bad.stderr, /gateway\.yaml:3:5: .*OWNER\/NAME:TAG/);
-  assert.match(bad.stderr, /gateway\.yaml:5:5: models\[1\]\.ctxSze: unknown key/);
-  await folders.writeConfig("version: 1\n");
-  assert.equal((await runCommand(t, folders, ["validate", folders.configPath])).code, 0);
   // The options of the engine that is here, which has fewer than a document may set with --preset-allow.
   await folders.writeConfig(
     "version: 1\nmodels:\n  - id: acme/a:Q8_0\n    preset: { top-k: 4, top-kk: 4, flash-attn: on }\n",
   );
-  const options = await runCommand(t, folders, ["validate", folders.configPath, "--preset-allow", "top-kk"]);
+  const options = await commandHere(folders, ["validate", folders.configPath, "--preset-allow", "top-kk"]);
   assert.equal(options.code, 1);
   assert.match(
     options.stderr,
@@ -176,13 +153,6 @@ test("validate names every problem with its place", async (t) => {
   const input = "version: 1\nmodels: [acme/a:Q8_0]\n";
   const both = await runCommand(t, folders, ["validate", "-", folders.configPath], {}, input);
   assert.deepEqual([both.code, both.stdout], [1, "<stdin> is valid\n"]);
-  await folders.writeConfig("version: 1\n");
-  const extra = await runCommand(t, folders, ["validate", folders.configPath, "/nope"]);
-  assert.deepEqual([extra.code, extra.stdout], [1, ""]);
-  await writeFile(folders.configPath, "version: 1 # caf\u00e9\n", "latin1");
-  const latin = await runCommand(t, folders, ["validate", folders.configPath]);
-  assert.deepEqual([latin.code, latin.stdout], [1, ""]);
-  assert.match(latin.stderr, /gateway\.yaml:1:1: not UTF-8/);
 });
 
 test("without a command there is help, and nothing is started or written", async (t) => {
@@ -190,13 +160,12 @@ test("without a command there is help, and nothing is started or written", async
   const bare = await runCommand(t, folders, []);
   assert.deepEqual([bare.code, bare.stderr], [0, ""]);
   assert.match(bare.stdout, /^Usage: model-gateway COMMAND/);
-  const one = await runCommand(t, folders, ["help", "key", "create"]);
+  const one = await commandHere(folders, ["help", "key", "create"]);
   assert.match(one.stdout, /^Usage: model-gateway key create NAME \[--scope chat\] .* \[--json\]\n/);
-  assert.deepEqual(await runCommand(t, folders, ["key", "create", "--help"]), one);
-  assert.match((await runCommand(t, folders, ["help", "plans"])).stderr, /^model-gateway: there is no command plans; /);
-  const flag = await runCommand(t, folders, ["--port", "1"]);
-  assert.equal(flag.code, 1);
-  assert.match(flag.stderr, /^model-gateway: --port needs a command/);
+  assert.deepEqual(await commandHere(folders, ["key", "create", "--help"]), one);
+  const none = await commandHere(folders, ["help", "plans"]);
+  assert.equal(none.code, 1);
+  assert.match(none.stderr, /^model-gateway: there is no command plans; /);
   assert.deepEqual(await readdir(folders.stateDir), []);
 });
 
@@ -219,14 +188,10 @@ test("a port that is taken and flags that are none end with a clear word and exi
   for (const args of [
     ["serve", "--prot", "1"],
     ["serve", "--port", "many"],
-    ["nothing"],
-    ["serve", "9000"],
     ["serve", "--host", "0.0.0.0"],
   ]) {
     const { code, stderr } = await runCommand(t, folders, args);
-    assert.equal(code, 1, args.join(" "));
-    if (args[0] === "serve") assert.equal(linesIn(stderr)[0]?.["code"], "invalid_request", args.join(" "));
-    else assert.match(stderr, /^model-gateway: /m);
+    assert.deepEqual([code, linesIn(stderr)[0]?.["code"]], [1, "invalid_request"], args.join(" "));
   }
 });
 

@@ -7,7 +7,7 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
-import { commandLine, runCommand, startCommand } from "../support/command.ts";
+import { commandHere, commandLine, runCommand, startCommand } from "../support/command.ts";
 import { cacheTalker, makeFolders } from "../support/folders.ts";
 import { startTestGateway } from "../support/gateway.ts";
 
@@ -16,20 +16,25 @@ test("diff", async (t) => {
   const model = await cacheTalker(folders, "acme/alpha");
   const yaml = `version: 1\nmodels: ["${model}"]\n`;
   const gateway = await startTestGateway(t, { folders, yaml });
-  const run = (args: readonly string[], input?: string) => runCommand(t, folders, ["diff", ...args], {}, input);
+  const other = join(folders.root, "other.yaml");
+  const run = (...args: readonly string[]) => commandHere(folders, ["diff", ...args]);
+  const diff = async (text: string, ...flags: readonly string[]) => {
+    await writeFile(other, text);
+    return run("-f", other, ...flags);
+  };
 
   await t.test("without a difference: 0", async () => {
-    const same = await run(["-f", folders.configPath]);
+    const same = await run("-f", folders.configPath);
     assert.deepEqual([same.code, same.stdout], [0, `${folders.configPath} is the document of the gateway.\n`]);
   });
 
   await t.test("per field, of standard input: 2; nothing is changed", async () => {
     const text = `version: 1\ncontext: { default: 1024 }\nmodels:\n  - id: ${model}\n    preset: { top-k: 4 }\n`;
-    const { code, stdout } = await run(["-f", "-"], text);
+    const { code, stdout } = await runCommand(t, folders, ["diff", "-f", "-"], {}, text);
     assert.equal(code, 2);
     assert.equal(stdout, `+ models.${model}.preset:\n+   top-k: 4\n+ context:\n+   default: 1024\n`);
     const { generation } = gateway.gateway.status();
-    const asJson = await run(["-f", "-", "--json"], text);
+    const asJson = await diff(text, "--json");
     assert.deepEqual(
       [asJson.code, JSON.parse(asJson.stdout)],
       [
@@ -49,7 +54,7 @@ test("diff", async (t) => {
   await t.test("a secret is not shown", async () => {
     const token = "hf_diff0a1b2c3d4e5f6a7b8c9d";
     const text = `version: 1\nmodels: [{ id: "${model}", preset: { grammar: "${token}" } }]\n`;
-    const [shown, asJson] = [await run(["-f", "-"], text), await run(["-f", "-", "--json"], text)];
+    const [shown, asJson] = [await diff(text), await diff(text, "--json")];
     assert.match(shown.stdout, /^\+ {3}grammar: "\(redacted\)"$/m);
     for (const { stdout, stderr } of [shown, asJson]) assert.ok(!(stdout + stderr).includes(token));
   });
@@ -60,21 +65,21 @@ test("diff", async (t) => {
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ model, ctx_size: 768 }),
     });
-    const { code, stdout } = await run(["-f", folders.configPath]);
+    const { code, stdout } = await run("-f", folders.configPath);
     const note = "set by http:POST /api/set-ctx-size, which apply leaves";
     assert.deepEqual([code, stdout], [2, `- models.${model}.ctxSize: 768  (${note})\n`]);
-    const other = await run(["-f", "-"], `version: 1\nmodels: [{ id: "${model}", ctxSize: 512 }]\n`);
-    assert.deepEqual([other.code, other.stdout], [2, `~ models.${model}.ctxSize: 768 → 512\n`]);
+    const changed = await diff(`version: 1\nmodels: [{ id: "${model}", ctxSize: 512 }]\n`);
+    assert.deepEqual([changed.code, changed.stdout], [2, `~ models.${model}.ctxSize: 768 → 512\n`]);
   });
 
   await t.test("a document that is none, and none at all: 1", async () => {
     const bad = join(folders.root, "bad.yaml");
     await writeFile(bad, "version: 1\nmodls: []\nprune: 5\n");
-    const { code, stdout, stderr } = await run(["-f", bad]);
+    const { code, stdout, stderr } = await run("-f", bad);
     assert.deepEqual([code, stdout], [1, ""]);
     assert.equal(stderr, `${bad}:2:1: modls: unknown key (did you mean models?)\n${bad}:3:8: prune: must be boolean\n`);
-    assert.match((await run([])).stderr, /name the document with -f FILE/);
-    assert.match((await run(["-f", join(folders.root, "none")])).stderr, /there is no /);
+    assert.match((await run()).stderr, /name the document with -f FILE/);
+    assert.match((await run("-f", join(folders.root, "none"))).stderr, /there is no /);
   });
 });
 
@@ -84,10 +89,10 @@ test("status and ps", async (t) => {
   const yaml = `version: 1\nmodels: ["${model}"]\n`;
   const gateway = await startTestGateway(t, { folders, yaml });
   await gateway.converged();
-  const run = (...args: readonly string[]) => runCommand(t, folders, args);
+  const run = (...args: readonly string[]) => commandHere(folders, args);
 
   await t.test("nothing is loaded", async () => {
-    const [status, ps] = [await run("status"), await run("ps")];
+    const [status, ps] = [await runCommand(t, folders, ["status"]), await runCommand(t, folders, ["ps"])];
     assert.deepEqual([status.code, ps.code, ps.stdout], [0, 0, "No model is loaded.\n"]);
     assert.match(status.stdout, /^acme\/alpha:Q8_0 +[\d.]+ kB +\d+ +unloaded +\d+s +0 +0 +–$/m);
   });

@@ -1,16 +1,9 @@
 // Another transcription model in the document: the one before answers until the next one is here, and not a moment longer.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { codeOf } from "../support/own-calls.ts";
-import { otherWords, type SpeechGateway, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
-import { someSound } from "../support/whisper.ts";
+import { heard, otherWords, type SpeechGateway, spokenWords, startSpeechGateway } from "../support/speech.ts";
 
 const yaml = "speech: { transcription: { model: said.en } }";
-
-async function heard(gateway: SpeechGateway): Promise<string> {
-  const answer = await gateway.json("/v1/audio/transcriptions", soundForm(someSound()));
-  return answer.status === 200 ? (answer.body["text"] as string).trim() : `${answer.status} ${codeOf(answer)}`;
-}
 
 async function changeTo(gateway: SpeechGateway, model: string, query = ""): Promise<number> {
   const { status } = await gateway.json(`/api/desired${query}`, {

@@ -4,11 +4,10 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
 import { cleanUp } from "../support/clean-up.ts";
-import { codeOf } from "../support/own-calls.ts";
 import { isRunning, untilStopped } from "../support/processes.ts";
 import { postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
-import { lowVoice, rates, type SpeechGateway, soundForm, spokenWords, startSpeechGateway } from "../support/speech.ts";
+import { heard, lowVoice, rates, type SpeechGateway, spokenWords, startSpeechGateway } from "../support/speech.ts";
 import { form, someSound } from "../support/whisper.ts";
 
 interface Answer {
@@ -40,11 +39,6 @@ function beginUpload(gateway: SpeechGateway, bytes: number): Promise<Answer> {
     call.on("error", reject);
     call.write(body.subarray(0, bytes));
   });
-}
-
-async function heard(gateway: SpeechGateway): Promise<string> {
-  const answer = await gateway.json("/v1/audio/transcriptions", soundForm(someSound()));
-  return answer.status === 200 ? (answer.body["text"] as string).trim() : `${answer.status} ${codeOf(answer)}`;
 }
 
 function pidOf(gateway: SpeechGateway, kind: "transcription" | "synthesis"): number {

@@ -17,7 +17,7 @@ import { operations } from "../support/operations.ts";
 import { childrenOf } from "../support/processes.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? 20_260_131);
-const seconds = Number(process.env["FUZZ_SECONDS"] ?? 6);
+const seconds = Number(process.env["FUZZ_SECONDS"] ?? 4);
 const atOnce = 6;
 const answerMs = 60_000;
 /** However slow the machine is. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createConnection } from "node:net";
 import { test } from "node:test";
-import { runCommand, startCommand } from "../support/command.ts";
+import { commandHere, runCommand, startCommand } from "../support/command.ts";
 import { makeFolders } from "../support/folders.ts";
 
 test("interface 5, Authentication: commands beside a gateway that needs a key, and its log", async (t) => {
@@ -13,8 +13,8 @@ test("interface 5, Authentication: commands beside a gateway that needs a key, a
   const serve = await startCommand(t, folders, ["serve", "--log-level", "trace"], { GATEWAY_LICENSE_KEY: single });
   const [, port = ""] = await serve.output(/http:\/\/127\.0\.0\.1:(\d+)/);
   await serve.output(/Ready\./);
-  const run = (command: string, licenseKey: string): ReturnType<typeof runCommand> =>
-    runCommand(t, folders, [command, "--port", port], { GATEWAY_LICENSE_KEY: licenseKey });
+  const run = (command: string, licenseKey: string): ReturnType<typeof commandHere> =>
+    commandHere(folders, [command, "--port", port], { GATEWAY_LICENSE_KEY: licenseKey });
 
   await t.test("status tells all with a key, and without one that there is more", async () => {
     const [withKey, without, wrong] = await Promise.all([

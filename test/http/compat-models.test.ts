@@ -4,6 +4,7 @@ import { type TestContext, test } from "node:test";
 import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
 import { loadedIds, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { answersOf, gapFiller, insertModel, modelBytes } from "../support/models.ts";
+import { postWith } from "../support/requests.ts";
 
 const alpha = "acme/alpha:Q8_0";
 
@@ -18,10 +19,6 @@ async function start(t: TestContext): Promise<TestGateway> {
   });
   await gateway.converged();
   return gateway;
-}
-
-function post(body: object): RequestInit {
-  return { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
 }
 
 test("interface 2, Model entry: the list and its entries", async (t) => {
@@ -97,7 +94,7 @@ test("llama.cpp's own routes", async (t) => {
   for (const prefix of ["/beta/v1", "/beta", ""]) {
     await t.test(`${prefix}/models/load and /models/unload`, async () => {
       for (const _ of ["not loaded", "loaded"]) {
-        const { status, body } = await gateway.json(`${prefix}/models/load`, post({ model: "alpha" }));
+        const { status, body } = await gateway.json(`${prefix}/models/load`, postWith({ model: "alpha" }));
         assert.deepEqual([status, body], [200, { success: true }]);
         await gateway.until("loaded", ({ models }) =>
           (models.find(({ id }) => id === alpha)?.conditions ?? []).some(
@@ -106,19 +103,19 @@ test("llama.cpp's own routes", async (t) => {
         );
       }
       for (const _ of ["loaded", "not loaded"]) {
-        const { status, body } = await gateway.json(`${prefix}/models/unload`, post({ model: `${alpha}.gguf` }));
+        const { status, body } = await gateway.json(`${prefix}/models/unload`, postWith({ model: `${alpha}.gguf` }));
         assert.deepEqual([status, body], [200, { success: true }]);
         assert.deepEqual(await loadedIds(gateway), []);
       }
       for (const path of ["load", "unload"]) {
-        const { status, body } = await gateway.json(`${prefix}/models/${path}`, post({ model: "nothing" }));
+        const { status, body } = await gateway.json(`${prefix}/models/${path}`, postWith({ model: "nothing" }));
         assert.deepEqual([status, (body["error"] as { code: string }).code], [404, "model_not_found"]);
-        assert.equal((await gateway.json(`${prefix}/models/${path}`, post({}))).status, 400);
+        assert.equal((await gateway.json(`${prefix}/models/${path}`, postWith({}))).status, 400);
       }
     });
   }
   await t.test("a load that fails is taken all the same, and the gateway goes on", async () => {
-    const { body } = await gateway.json("/models/load", post({ model: "acme/broken:Q8_0" }));
+    const { body } = await gateway.json("/models/load", postWith({ model: "acme/broken:Q8_0" }));
     assert.deepEqual(body, { success: true });
     assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);
   });
@@ -130,7 +127,7 @@ test("llama.cpp's own routes", async (t) => {
     }
   });
   await t.test("a model's properties, which are no occasion to load it", async () => {
-    await gateway.json("/models/unload", post({ model: alpha }));
+    await gateway.json("/models/unload", postWith({ model: alpha }));
     const unloaded = await gateway.json(`/props?model=${alpha}&autoload=true`);
     assert.deepEqual([unloaded.status, await loadedIds(gateway)], [400, []]);
     assert.equal((await gateway.json("/props?model=nothing")).status, 404);
@@ -147,7 +144,7 @@ test("llama.cpp's own routes", async (t) => {
     ] as const) {
       const ask = (query: string): Promise<{ status: number; body: unknown }> =>
         gateway.json(`/beta${path}${query}`, { method, body });
-      await gateway.json("/models/unload", post({ model: alpha }));
+      await gateway.json("/models/unload", postWith({ model: alpha }));
       for (const [query, expected] of [
         ["", 400],
         ["?model=nothing", 404],
@@ -174,16 +171,16 @@ test("llama.cpp's own routes", async (t) => {
       assert.match((refused.body["error"] as { message: string }).message, message);
     }
     assert.equal(
-      (await fetch(`${gateway.url}/slots/0?action=save&model=${alpha}`, post({ filename: "x" }))).status,
+      (await fetch(`${gateway.url}/slots/0?action=save&model=${alpha}`, postWith({ filename: "x" }))).status,
       404,
     );
   });
   await t.test("completions: llama.cpp's shape without a version, OpenAI's with one", async () => {
-    const request = post({ model: alpha, prompt: "hi", n_predict: 3, max_tokens: 3 });
+    const request = postWith({ model: alpha, prompt: "hi", n_predict: 3, max_tokens: 3 });
     for (const prefix of ["", "/beta"]) {
       const { body } = await gateway.json(`${prefix}/completions`, request);
       assert.deepEqual([typeof body["content"], body["stop"], body["choices"]], ["string", true, undefined], prefix);
-      const stream = post({ model: alpha, prompt: "hi", n_predict: 3, stream: true });
+      const stream = postWith({ model: alpha, prompt: "hi", n_predict: 3, stream: true });
       const text = await (await fetch(`${gateway.url}${prefix}/completions`, stream)).text();
       assert.match(text, /"stop":true/);
       assert.doesNotMatch(text, /"error"|\[DONE\]/);
@@ -194,25 +191,25 @@ test("llama.cpp's own routes", async (t) => {
     }
   });
   await t.test("tokens, templates and gaps", async () => {
-    const { body: tokenized } = await gateway.json("/tokenize", post({ model: "alpha", content: "hi" }));
+    const { body: tokenized } = await gateway.json("/tokenize", postWith({ model: "alpha", content: "hi" }));
     const { tokens } = tokenized as { tokens: number[] };
     assert.ok(tokens.length > 0);
-    const { body: text } = await gateway.json("/detokenize", post({ model: alpha, tokens }));
+    const { body: text } = await gateway.json("/detokenize", postWith({ model: alpha, tokens }));
     assert.match(String(text["content"]), /hi$/);
     const { body: prompt } = await gateway.json(
       "/beta/apply-template",
-      post({ model: alpha, messages: [{ role: "user", content: "hi there" }] }),
+      postWith({ model: alpha, messages: [{ role: "user", content: "hi there" }] }),
     );
     assert.match(String(prompt["prompt"]), /hi there/);
     const gap = { model: "acme/filler:Q8_0", input_prefix: "function add(a, b) { ", input_suffix: " }" };
-    assert.equal((await gateway.json("/infill", post(gap))).body["content"], gapFiller);
-    const { status, body } = await gateway.json("/infill", post({ ...gap, model: alpha }));
+    assert.equal((await gateway.json("/infill", postWith(gap))).body["content"], gapFiller);
+    const { status, body } = await gateway.json("/infill", postWith({ ...gap, model: alpha }));
     assert.deepEqual([status, (body["error"] as { code: string }).code], [400, "not_capable"]);
   });
   await t.test("its own completions as a stream, whole without any end mark but their own", async () => {
     const response = await fetch(
       `${gateway.url}/completion`,
-      post({ model: alpha, prompt: "hi", stream: true, n_predict: 3 }),
+      postWith({ model: alpha, prompt: "hi", stream: true, n_predict: 3 }),
     );
     const text = await response.text();
     assert.match(text, /"stop":true/);
@@ -222,7 +219,7 @@ test("llama.cpp's own routes", async (t) => {
     for (const prefix of ["/beta", ""]) {
       const { body } = await gateway.json(
         `${prefix}/chat/completions`,
-        post({ model: alpha, messages: [{ role: "user", content: "hi" }] }),
+        postWith({ model: alpha, messages: [{ role: "user", content: "hi" }] }),
       );
       const [choice] = body["choices"] as { message: { content: string } }[];
       assert.equal(choice?.message.content, answersOf("acme/alpha").hello);

@@ -9,10 +9,12 @@ import { whisperServer } from "./engine.ts";
 import { makeFolders } from "./folders.ts";
 import { startTestGateway, type TestGateway } from "./gateway.ts";
 import { type LoopbackHub, startLoopbackHub } from "./loopback-hub.ts";
+import { codeOf } from "./own-calls.ts";
 import { piperVoiceConfig, piperVoiceModel } from "./piper-voice.ts";
 import { postWith } from "./requests.ts";
 import { sherpa } from "./sherpa.ts";
 import { manifestEntry } from "./voices.ts";
+import { someSound } from "./whisper.ts";
 import { whisperModel } from "./whisper-model.ts";
 
 /** Told apart by the rate of their sound. */
@@ -22,8 +24,8 @@ export const rates: Readonly<Record<string, number>> = { [lowVoice]: 16_000, [hi
 export const spokenWords = "what the test model hears";
 export const otherWords = "something else altogether";
 
-/** Some minutes of sound, which take a second or two to be made. */
-export const longText = "One more sentence of a good length, to be read aloud. ".repeat(300);
+/** Some minutes of sound, which take about a second to be made. */
+export const longText = "One more sentence of a good length, to be read aloud. ".repeat(150);
 
 export interface SpeechGateway extends TestGateway {
   readonly hub: LoopbackHub;
@@ -135,6 +137,12 @@ export function soundForm(sound: Buffer, fields: Readonly<Record<string, string>
   form.set("file", new Blob([new Uint8Array(sound)], { type: "audio/wav" }), "sound.wav");
   for (const [name, value] of Object.entries(fields)) form.set(name, value);
   return { method: "POST", body: form };
+}
+
+/** What the gateway hears, or why it does not. */
+export async function heard(gateway: SpeechGateway): Promise<string> {
+  const answer = await gateway.json("/v1/audio/transcriptions", soundForm(someSound()));
+  return answer.status === 200 ? (answer.body["text"] as string).trim() : `${answer.status} ${codeOf(answer)}`;
 }
 
 /** Asks for a voice whose download the hub holds after its first bytes. */

@@ -8,7 +8,7 @@ import { addKey } from "../../../src/keys/key-changes.ts";
 import { hashOf, keyFileName, keyLockName } from "../../../src/keys/key-file.ts";
 import { readSettings } from "../../../src/settings/settings.ts";
 import { withLock } from "../../../src/state/lock.ts";
-import { runCommand } from "../../support/command.ts";
+import { commandHere, runCommand } from "../../support/command.ts";
 import { type GatewayFolders, makeFolders } from "../../support/folders.ts";
 import { refusal, scratchFolder } from "../../support/scratch.ts";
 
@@ -57,7 +57,7 @@ describe("interface 5, Authentication: the key command", () => {
     assert.ok(Math.abs(Date.parse(entry?.expiresAt ?? "") - Date.now() - 30 * 86_400_000) < 60_000);
     assert.equal((await stat(join(folders.stateDir, keyFileName))).mode & 0o777, 0o600);
 
-    const list = await runCommand(t, folders, ["key", "list"]);
+    const list = await commandHere(folders, ["key", "list"]);
     assert.match(list.stdout, /^NAME +SCOPE +CREATED +EXPIRES\nlaptop +all +\S+Z +\S+Z\n$/);
     assert.ok(!list.stdout.includes(entry?.hash ?? "-") && !list.stdout.includes(key));
 

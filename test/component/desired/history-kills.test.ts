@@ -37,7 +37,7 @@ test("a kill at any moment leaves a history whose documents are right", async (t
   await mkdir(stateDir);
   let gaps = 0;
   for (let kill = 0; kill < 10; kill++) {
-    const confirmed = await runUntilKilled(stateDir, (kill * 7) % 40);
+    const confirmed = await runUntilKilled(stateDir, (kill * 37) % 250);
     await removeTemporaries(stateDir);
     const told: string[] = [];
     const options = { stateDir, now: Date.now, warn: (message: string) => void told.push(message) };

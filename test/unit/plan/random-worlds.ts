@@ -187,4 +187,4 @@ export function build({ past, ...seed }: WorldSeed): SimulatedWorld {
   return simulated;
 }
 
-export const runs: fc.Parameters<unknown> = { seed: 20_260_101, numRuns: 200 };
+export const runs: fc.Parameters<unknown> = { seed: 20_260_101, numRuns: Number(process.env["HISTORIES"] ?? 100) };

@@ -7,7 +7,7 @@ import { GatewayError } from "../../../src/core/errors.ts";
 import type { LoadOutcome } from "./machine-parts.ts";
 import { Machine } from "./simulated-machine.ts";
 
-const runs = 10_000;
+const runs = Number(process.env["HISTORIES"] ?? 4_000);
 const ids = ["a", "b", "c"] as const;
 const outcomes: readonly LoadOutcome[] = ["loads", "ends", "loads", "stalls", "refused", "breaksOff", "deaf", "loads"];
 const refusal = new GatewayError("too_few_workers", "too few");

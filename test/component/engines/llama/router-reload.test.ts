@@ -5,6 +5,7 @@ import type { Router } from "../../../../src/engines/llama/router.ts";
 import type { ActionRun } from "../../../../src/execute/executor.ts";
 import { routerHandlers } from "../../../../src/execute/router-actions.ts";
 
+const inputs = { preset: "", cache: "", repos: [] };
 const run: ActionRun = { signal: new AbortController().signal, report: () => undefined };
 
 function scene(inFlight: ReadonlyMap<string, number>): {
@@ -23,7 +24,8 @@ function scene(inFlight: ReadonlyMap<string, number>): {
       },
     },
     binary: () => null,
-    inputs: async () => ({ preset: "", cache: "", repos: [] }),
+    inputs: async () => inputs,
+    seenInputs: () => inputs,
   });
   return { handlers, done };
 }

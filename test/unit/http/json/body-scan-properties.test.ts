@@ -96,7 +96,7 @@ test("every wanted member of a random object is found with JSON.parse's value", 
         assert.deepEqual(readValue(body, span), parsed[name]);
       }
     }),
-    { numRuns: 3000 },
+    { numRuns: 1500 },
   );
 });
 
@@ -109,7 +109,7 @@ test("a truncated body is never taken for a whole one", () => {
       assert.equal(result.ok, false);
       if (!result.ok) assert.ok(result.position <= cut.length);
     }),
-    { numRuns: 3000 },
+    { numRuns: 1500 },
   );
 });
 
@@ -147,7 +147,7 @@ test("what JSON.parse takes, a damaged body included, the scanner takes with the
         }
       },
     ),
-    { numRuns: 5000 },
+    { numRuns: 2500 },
   );
 });
 
@@ -164,6 +164,6 @@ test("a splice changes that member and nothing else", () => {
         assert.deepEqual(spliced(encoder.encode(after), replaced, back), Buffer.from(body));
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: 500 },
   );
 });
