@@ -10,7 +10,7 @@ import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
 import { speechHandlers } from "../execute/speech-actions.ts";
-import { routerInputs } from "../observe/observe.ts";
+import { inputsIn, routerInputs } from "../observe/observe.ts";
 import { createLoop, type Loop } from "../reconcile/loop.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StateLock } from "../state/lock.ts";
@@ -19,8 +19,7 @@ import { createJournal } from "../status/journal.ts";
 import { type Base, createBase } from "./events.ts";
 import { recordHistory } from "./history.ts";
 import { createMachine, createStorage, type Machine } from "./machine.ts";
-import { createMetering } from "./metering.ts";
-import { recordEvents } from "./record.ts";
+import { createMetering, recordEvents } from "./record.ts";
 import { createRpc } from "./rpc.ts";
 import { createScheduling, type Scheduling } from "./scheduling.ts";
 import { openState, type State } from "./state.ts";
@@ -80,11 +79,17 @@ export async function createCore(
   return { ...parts, status, meters, journal, retry };
 }
 
+const unseen = { state: "unknown", why: "no pass has seen it yet" } as const;
+
 /** What may change the machine: a handler for each action, and the executor that runs them. */
 function createActions(parts: Base & State & Machine & Scheduling & { readonly stateFolder: StateFolder }) {
   const { settings, events, stateFolder, store, presetPath, router, engine, scheduler, speech, scanner } = parts;
   const { cacheAccess, speechFiles, collector } = createStorage(parts);
   const { desired } = cacheAccess;
+  let seen: Parameters<typeof inputsIn>[0] = { preset: unseen, cache: unseen };
+  events.on("passed", ({ observed }) => {
+    seen = observed;
+  });
   const executor = createExecutor({
     handlers: {
       ...modelHandlers({
@@ -106,6 +111,7 @@ function createActions(parts: Base & State & Machine & Scheduling & { readonly s
         drainer: scheduler,
         binary: engine.path,
         inputs: () => routerInputs(presetPath, scanner),
+        seenInputs: () => inputsIn(seen),
       }),
       ...speechHandlers({
         ...cacheAccess,
@@ -129,7 +135,8 @@ function wakeLoop(events: Base["events"], loop: Loop): void {
   events.on("loadFailed", () => loop.wake());
   events.on("modelDrained", () => loop.wake());
   events.on("routerChanged", (event) => {
-    if (!event || !isProgress(event)) loop.wake();
+    if (!event) loop.wake();
+    else if (!isProgress(event)) loop.wakeLater();
   });
   events.on("engineFound", loop.retry);
   events.on("actionProgressed", loop.progressed);

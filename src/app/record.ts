@@ -1,14 +1,18 @@
-// Listeners that only record what happened: in the log, in the journal, and in the inventory.
+// Listeners that only record what happened: in the log, the journal, the inventory and the counters. They wake nothing.
 import { toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { isProgress } from "../engines/llama/router-list.ts";
 import type { Outcome } from "../execute/executor.ts";
+import { createRequestMeters } from "../metrics/requests.ts";
+import { createWorkMeters } from "../metrics/work.ts";
 import { backoffKey, withRetry } from "../plan/actions.ts";
 import { namedEntries } from "../plan/removals.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";
 import type { Journal } from "../status/journal.ts";
 import { actionBody } from "../status/report.ts";
 import type { Base } from "./events.ts";
+import type { Machine } from "./machine.ts";
+import type { Scheduling } from "./scheduling.ts";
 import type { State } from "./state.ts";
 
 type Parts = Base & Pick<State, "inventory"> & { readonly journal: Journal; readonly loop: Loop };
@@ -76,4 +80,25 @@ async function recordModels({ at, desired: { document }, observed }: Pass, { inv
     if (error.code === "state_unwritable" || error.code === "disk_full") return;
     warn("the inventory could not be written", { error: error.message });
   }
+}
+
+export function createMetering({ events, router, idOf }: Base & Machine & Pick<Scheduling, "idOf">) {
+  const requests = createRequestMeters();
+  const work = createWorkMeters();
+  events.on("actionProgressed", work.progressed);
+  events.on("actionSettled", work.settled);
+  events.on("driftMended", work.driftMended);
+  events.on("loadFailed", (id) => work.loadFailed(idOf(id)));
+  events.on("modelsListed", () =>
+    work.listed(new Map(router.instances.list().map(({ id, origin }) => [idOf(id), origin]))),
+  );
+  events.on("passed", (pass) => {
+    work.passed(pass, Date.now());
+    const { cache } = pass.observed;
+    if (cache.state === "unknown") return;
+    const known = new Set([...pass.desired.document.models, ...cache.value.models].map(({ id }) => id));
+    requests.keep(known);
+    work.keep(known);
+  });
+  return { requests, work };
 }

@@ -4,7 +4,7 @@ import { equalJson, type Json } from "../core/json.ts";
 import { type Change, listChanges } from "../core/merge-patch.ts";
 import { toTree } from "../desired/document/document.ts";
 import { formatPath } from "../desired/document/validate.ts";
-import { redactChange } from "../desired/history/redact.ts";
+import { redactChange } from "../desired/history/entries.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { type Color, paintFor } from "./colors.ts";
 import { withGateway } from "./connect.ts";

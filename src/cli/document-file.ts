@@ -1,5 +1,5 @@
 // A document that is named on the command line: a file, or standard input.
-import { GatewayError, systemCode } from "../core/errors.ts";
+import { GatewayError, reasonOf } from "../core/errors.ts";
 import { anyAllowed } from "../core/preset-keys.ts";
 import { documentBounds } from "../desired/document/bounds.ts";
 import type { DocumentTree } from "../desired/document/document.ts";
@@ -16,7 +16,7 @@ export interface DocumentFile {
 export async function readDocumentFile(path: string): Promise<DocumentFile> {
   if (path === "-") return { name: "<stdin>", bytes: await readInput() };
   const bytes = await readBytesIfPresent(path).catch((error: unknown) => {
-    throw new GatewayError("invalid_request", `${path} cannot be read (${systemCode(error) ?? String(error)})`, {
+    throw new GatewayError("invalid_request", `${path} cannot be read (${reasonOf(error)})`, {
       cause: error,
     });
   });

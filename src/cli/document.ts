@@ -1,5 +1,4 @@
 // `export` and `reset`: the document that is in force as YAML, and the way back to the file.
-
 import type { DocumentInput } from "../client/index.ts";
 import type { Json } from "../core/json.ts";
 import { redactValue } from "../core/redact.ts";

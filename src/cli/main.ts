@@ -9,19 +9,21 @@ import { wrapped } from "./text.ts";
 /** Messages of these codes contain the remedy. */
 const clear: ReadonlySet<ErrorCode> = new Set(["invalid_request", "unauthorized", "engine_missing"]);
 
-function printFailure({ message, hint, code }: GatewayError): void {
-  const { argv, stderr } = process;
+function printFailure({ message, hint, code }: GatewayError, args: readonly string[]): void {
+  const { stderr } = process;
   const more = clear.has(code) ? {} : { hint };
-  if (argv.includes("--json") || (argv.includes("serve") && !stderr.isTTY))
+  if (args.includes("--json") || (args.includes("serve") && !stderr.isTTY))
     return jsonLines(stderr).fatal({ code, ...more }, message);
   for (const text of [`model-gateway: ${message}`, ...Object.values(more)])
     console.error(wrapped(text, stderr.isTTY ? stderr.columns : undefined));
 }
 
-try {
-  const code = await runCommand(readSettings(process.argv.slice(2)));
-  if (code !== null) process.exitCode = code;
-} catch (error) {
-  printFailure(toGatewayError(error));
-  process.exitCode = 1;
+/** Resolves with the exit code; with null for `serve`, which listens then. */
+export async function main(...[args, environment]: Parameters<typeof readSettings>): Promise<number | null> {
+  try {
+    return await runCommand(readSettings(args, environment));
+  } catch (error) {
+    printFailure(toGatewayError(error), args);
+    return 1;
+  }
 }

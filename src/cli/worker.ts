@@ -2,7 +2,7 @@
 import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { GatewayError, systemCode } from "../core/errors.ts";
+import { GatewayError, reasonOf } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { isTrustedAddress, parseWorker } from "../core/worker-address.ts";
 import { installEngine } from "../engines/install/install.ts";
@@ -111,7 +111,7 @@ async function ownAddress(host: string): Promise<string> {
   try {
     return (await lookup(host, { family: 4 })).address;
   } catch (error) {
-    const why = systemCode(error) ?? String(error);
+    const why = reasonOf(error);
     throw new GatewayError("invalid_request", `--host ${host} is no address of this machine (${why})`, {
       cause: error,
     });

@@ -1,7 +1,7 @@
 // gateway.yaml as a source of the document: watches it, applies what its author changed, reports its problems.
 // A broken, half-written, vanished or unreadable file changes nothing.
 import { readFile, stat } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
@@ -32,6 +32,9 @@ const eventMs = 5;
 /** A text that was applied or found wrong is read once more after this time. */
 const recheckMs = 400;
 
+/** What the gateway writes into the state folder itself: for each write chokidar looked at it, and gateway.yaml was read again. */
+const ownWrites = /^(?:(?:desired|last-applied|history|last-used|inventory)\.json|.+\.[0-9a-f]{8}\.tmp)$/;
+
 export function unreadSource(path: string): SourceStatus {
   return unapplied(path, "Unread", "not read yet");
 }
@@ -42,8 +45,8 @@ export interface FileSourceOptions {
   readonly presetAllow?: PresetAllow;
   /** What calls change is written into the file. */
   readonly writesBack?: boolean;
-  /** Further files whose changes are reported through `onOther`: the preset file, edited by hand. */
-  readonly others: readonly string[];
+  /** In the state folder. Its changes by hand are reported through `onOther`. */
+  readonly presetPath: string;
   /** Whether a file in one of the watched folders is reported too, by its path. */
   readonly isOther?: (path: string) => boolean;
   readonly onOther: () => void;
@@ -152,15 +155,17 @@ export function watchFileSource(options: FileSourceOptions) {
 
 /** `onFile`: something has changed, to be read after so many ms. */
 function watchFolders(
-  { path, others, isOther, onOther, warn }: FileSourceOptions,
+  { path, presetPath, isOther, onOther, warn }: FileSourceOptions,
   onFile: (ms: number) => void,
 ): ReturnType<typeof watch> {
-  const known = new Set(others.map((other) => resolve(other)));
-  const folders = new Set([path, ...known].map((file) => dirname(file)));
+  const preset = resolve(presetPath);
+  const folders = new Set([path, preset].map((file) => dirname(file)));
+  const ignored = (changed: string): boolean =>
+    ownWrites.test(basename(changed)) && dirname(resolve(changed)) === dirname(preset);
   // The parent folder is watched: editors rename over the file, ConfigMaps swap a symlink beside it.
-  const watcher = watch([...folders], { depth: 0, ignoreInitial: true, ignorePermissionErrors: true });
+  const watcher = watch([...folders], { depth: 0, ignoreInitial: true, ignorePermissionErrors: true, ignored });
   watcher.on("all", (_event, changed) => {
-    if (known.has(resolve(changed)) || isOther?.(resolve(changed))) onOther();
+    if (resolve(changed) === preset || isOther?.(resolve(changed))) onOther();
     else onFile(eventMs);
   });
   watcher.on("error", (error) => warn("watching failed; polling continues", { error: String(error) }));

@@ -1,6 +1,6 @@
 // Writes router.preset.ini, which its owner edits too.
 import { setTimeout as delay } from "node:timers/promises";
-import { GatewayError, systemCode } from "../core/errors.ts";
+import { GatewayError, reasonOf } from "../core/errors.ts";
 import { readIfPresent } from "../state/atomic-file.ts";
 import type { StateFiles } from "../state/state-folder.ts";
 import type { Handlers } from "./executor.ts";
@@ -19,16 +19,16 @@ export function presetHandlers(
     "preset.write": async ({ text, replaces }) => {
       try {
         // It is being edited: the text differs from the one in the plan, so the next plan decides.
-        const found = await readIfPresent(presetPath);
-        if (found !== null && found !== ours) await delay(settleMs);
-        if (((await readIfPresent(presetPath)) ?? "") !== replaces) return;
+        let found = await readIfPresent(presetPath);
+        if (found !== null && found !== ours) found = await delay(settleMs).then(() => readIfPresent(presetPath));
+        if ((found ?? "") !== replaces) return;
         await write(presetPath, text);
         ours = text;
         const disabled = disabledLines(replaces, text);
         if (disabled.length > 0) onDisabled(disabled);
       } catch (error) {
         if (error instanceof GatewayError) throw error;
-        const why = systemCode(error) ?? String(error);
+        const why = reasonOf(error);
         throw new GatewayError("preset_unwritable", `${presetPath} cannot be read (${why})`, { cause: error });
       }
     },

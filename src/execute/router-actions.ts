@@ -19,6 +19,8 @@ export function routerHandlers(options: {
   readonly binary: () => string | null;
   /** What the router is about to read, as it is now. */
   readonly inputs: () => Promise<RouterInputs>;
+  /** The same as the newest pass has seen it: where it was older than what a reload reads, the next pass plans one more. */
+  readonly seenInputs: () => RouterInputs;
 }): Pick<Handlers, "router.start" | "router.reload" | "router.restart"> {
   const { router, drainer } = options;
 
@@ -37,7 +39,7 @@ export function routerHandlers(options: {
       // Not the loaded ones alone: a model that is just being loaded would be killed in the middle of it.
       const readmit = changes.length > 0 ? await drainer.drain(changes, signal) : () => undefined;
       try {
-        await router.reload(await options.inputs());
+        await router.reload(options.seenInputs());
       } finally {
         readmit();
       }

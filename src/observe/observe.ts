@@ -1,7 +1,7 @@
 // Takes the snapshot that the planner works on. Changes nothing; what cannot be read is unknown.
 import { readFreeBytes } from "../cache/download/disk-space.ts";
-import { type CacheScanner, cacheNow } from "../cache/scan/scan.ts";
-import { GatewayError, systemCode } from "../core/errors.ts";
+import type { CacheScanner } from "../cache/scan/scan.ts";
+import { GatewayError, reasonOf } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { EngineSource } from "../engines/llama/engine-source.ts";
 import type { Router, RouterInputs } from "../engines/llama/router.ts";
@@ -55,10 +55,14 @@ export function createObserver(options: {
 
 /** What the router is about to read. Errors: `preset_unwritable`, `cache_unwritable` where it cannot be read. */
 export async function routerInputs(presetPath: string, scanner: CacheScanner): Promise<RouterInputs> {
-  const preset = await readPreset(presetPath);
+  return inputsIn({ preset: await readPreset(presetPath), cache: await scanner.scan() });
+}
+
+/** Errors: as `routerInputs`. */
+export function inputsIn({ preset, cache }: Pick<Observed, "preset" | "cache">): RouterInputs {
   if (preset.state === "unknown") throw new GatewayError("preset_unwritable", preset.why);
-  const { signature, whole } = await cacheNow(scanner);
-  return { preset: preset.value.text, cache: signature, repos: whole };
+  if (cache.state === "unknown") throw new GatewayError("cache_unwritable", cache.why);
+  return { preset: preset.value.text, cache: cache.value.signature, repos: cache.value.whole };
 }
 
 export async function readPreset(path: string): Promise<Knowable<PresetFile>> {
@@ -66,6 +70,6 @@ export async function readPreset(path: string): Promise<Knowable<PresetFile>> {
     const text = await readIfPresent(path);
     return { state: "known", value: text === null ? emptyPreset : parsePreset(text) };
   } catch (error) {
-    return { state: "unknown", why: `${path} cannot be read (${systemCode(error) ?? String(error)})` };
+    return { state: "unknown", why: `${path} cannot be read (${reasonOf(error)})` };
   }
 }

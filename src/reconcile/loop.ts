@@ -119,6 +119,7 @@ export function createLoop(options: LoopOptions) {
   return {
     start: pacing.start,
     wake: pacing.wake,
+    wakeLater: pacing.wakeLater,
     /** Forgets failures and wakes the loop, as a retry was requested. */
     retry: (): void => {
       backoff.reset();

@@ -4,6 +4,9 @@ import type { GatewayError } from "../core/errors.ts";
 import { longestTimerMs } from "../core/steady.ts";
 import { type Action, actionKinds, type BackoffEntry, backoffKey } from "../plan/actions.ts";
 
+/** ms that a pass may be put off that no call waits for: at once it would hold up the load or the chat that the event is of. */
+const laterMs = 100;
+
 /** Many wakes make one pass, and each pass is followed by another one in time. */
 export function createPacing(options: {
   readonly pass: () => Promise<void>;
@@ -14,6 +17,7 @@ export function createPacing(options: {
   let due = false;
   let passing: Promise<void> | null = null;
   let timer: NodeJS.Timeout | undefined;
+  let later: NodeJS.Timeout | undefined;
   let stopped = true;
   let failed = false;
 
@@ -32,6 +36,8 @@ export function createPacing(options: {
     await new Promise(setImmediate);
     while (due && !stopped) {
       due = false;
+      clearTimeout(later);
+      later = undefined;
       try {
         await options.pass();
         failed = false;
@@ -52,6 +58,10 @@ export function createPacing(options: {
       wake();
     },
     wake,
+    /** Asks for a pass within a moment. */
+    wakeLater: (): void => {
+      later ??= setTimeout(wake, laterMs).unref();
+    },
     /** A pass will begin that was asked for. */
     isDue: () => due,
     isStopped: () => stopped,
@@ -59,6 +69,7 @@ export function createPacing(options: {
     stop: async (): Promise<void> => {
       stopped = true;
       clearTimeout(timer);
+      clearTimeout(later);
       await passing;
     },
   };

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { access, constants, lstat, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { GatewayError, systemCode, toGatewayError } from "../core/errors.ts";
+import { GatewayError, reasonOf, systemCode, toGatewayError } from "../core/errors.ts";
 import { parseJson } from "../core/json.ts";
 import { createSerial } from "../core/serial.ts";
 import { readIfPresent, writeState } from "./atomic-file.ts";
@@ -53,7 +53,7 @@ export async function readJsonState<T>(
     warn("unreadable state file set aside", { path: await files.setAside(path) });
     return null;
   } catch (error) {
-    const why = systemCode(error) ?? String(error);
+    const why = reasonOf(error);
     throw new GatewayError("state_unwritable", `${path} cannot be read (${why})`, { cause: error });
   }
 }

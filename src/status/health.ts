@@ -1,4 +1,5 @@
-// Healthy of the gateway, and what is wrong with single models. Chats may be served meanwhile: readiness is told apart. Pure.
+// Healthy of the gateway, what is wrong with single models, and Ready of each. One bad model takes no other's readiness, nor the
+// gateway's: chats may be served meanwhile. Pure.
 import { cachedIn } from "../plan/observed.ts";
 import { type Finding, failed, finding, reasonOf, reported, type StatusInput } from "./finding.ts";
 import { fetchFailure, loadFailing } from "./model-findings.ts";
@@ -41,7 +42,7 @@ function failingModels(input: StatusInput): Finding[] {
 }
 
 /** Why its files do not come. A new try ends it with its first bytes: until then nothing is better than before. */
-export function fetchProblem(id: string, { running, plan, backoff }: StatusInput): Finding | undefined {
+function fetchProblem(id: string, { running, plan, backoff }: StatusInput): Finding | undefined {
   const key = `model/${id}`;
   const crowded = plan.held.find(({ why, action }) => why === "room" && action.key === key);
   if (crowded) return finding("Present", "DiskFull", crowded.action.message);
@@ -51,7 +52,7 @@ export function fetchProblem(id: string, { running, plan, backoff }: StatusInput
 }
 
 /** Why it cannot be loaded. A new try that is under way ends it when it succeeds. */
-export function loadProblem(id: string, { observed, requests }: StatusInput): Finding | undefined {
+function loadProblem(id: string, { observed, requests }: StatusInput): Finding | undefined {
   const { models } = observed.router;
   const upstreamId = cachedIn(observed, id)?.upstreamId;
   const model = models.state === "known" ? models.value.find((each) => each.id === upstreamId) : undefined;
@@ -65,4 +66,26 @@ function settingProblem(id: string, { desired, observed, plan }: StatusInput): F
   return cached && problem !== undefined
     ? finding("Applied", reasonOf(cached.id, desired, observed), problem)
     : undefined;
+}
+
+/** `own`: what is found of the model; `serving`: why no chat can be served. */
+export function modelReady(
+  id: string,
+  own: readonly Finding[],
+  serving: Finding | undefined,
+  input: StatusInput,
+): Finding {
+  const of = (type: string): Finding | undefined => own.find((each) => each.type === type);
+  const [present, loaded] = [of("Present"), of("Loaded")];
+  // It answers while its router is silent, and while other files or settings for it cannot be had.
+  if (loaded?.status === "True") return finding("ModelReady", "Loaded", loaded.message);
+  const isHere = present?.status === "True";
+  const why = isHere ? (loadProblem(id, input) ?? serving ?? unlisted(loaded)) : (fetchProblem(id, input) ?? present);
+  if (!why) return finding("ModelReady", "OnDemand");
+  return reported("ModelReady", why.status === "Unknown" ? "Unknown" : "False", why.reason, why.message);
+}
+
+/** A model that the router does not list, or whose list cannot be read, cannot be loaded. */
+function unlisted(loaded: Finding | undefined): Finding | undefined {
+  return loaded && ["NotListed", "NotObserved"].includes(loaded.reason) ? loaded : undefined;
 }

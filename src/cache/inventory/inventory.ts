@@ -4,6 +4,7 @@ import { equalJson, isJsonObject, type Json, type JsonObject } from "../../core/
 import { createSerial } from "../../core/serial.ts";
 import { type FormerRevision, type InventoryEntry, type SpeechKind, speechKinds } from "../../plan/observed.ts";
 import { withLeft } from "../../plan/removals.ts";
+import { storedFiles } from "../../plan/removed-files.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
 import type { Origin } from "../download/fetch.ts";
 
@@ -56,9 +57,7 @@ export async function openInventory(
     get: (id: string): InventoryEntry | undefined => content.entries.find((entry) => entry.id === id),
     /** Which program stored a blob of that repository, by its name, as far as an entry or what it was before has it. */
     originIn: (repo: string): ((blob: string) => Origin | undefined) => {
-      const files = content.entries
-        .filter((entry) => entry.repo === repo)
-        .flatMap((entry) => [...entry.files, ...(entry.former ?? []).flatMap((revision) => revision.files)]);
+      const files = content.entries.filter((entry) => entry.repo === repo).flatMap(storedFiles);
       const all = new Set(files.map(({ blob }) => blob));
       const stored = new Set(files.flatMap(({ blob, found }) => (found ? [] : [blob])));
       return (blob) => (stored.has(blob) ? "stored" : all.has(blob) ? "found" : undefined);

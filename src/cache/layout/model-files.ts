@@ -50,7 +50,7 @@ export function chooseProjector<T extends { readonly path: string }>(files: read
   return ranked[0] ?? null;
 }
 
-function folderOf(path: string): string {
+export function folderOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 

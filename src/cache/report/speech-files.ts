@@ -4,6 +4,7 @@ import type { Desired } from "../../desired/document/document.ts";
 import { type SpeechKind, speechKinds } from "../../plan/observed.ts";
 import { isModelFileName, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { isVoiceId, voiceRepo } from "../../speech/voices.ts";
+import { folderOf } from "../layout/model-files.ts";
 import { bytesOf, type CacheSurvey, type RepoFiles, type RepoLink, type RepoPlace } from "./repo-files.ts";
 
 /** A voice or a model with everything that leads to it, in all revisions. */
@@ -63,10 +64,6 @@ function nameIn(repo: string, path: string): string | null {
   if (repo !== voiceRepo) return isModelFileName(path) ? path : null;
   const id = /([^/]+)\.onnx(?:\.json)?$/.exec(path)?.[1]?.normalize("NFC") ?? "";
   return isVoiceId(id) ? id : null;
-}
-
-function folderOf(path: string): string {
-  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
 /** In the order of their names, then the voices without files in the cache, then what the document names and is absent. */

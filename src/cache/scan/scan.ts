@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { GatewayError, ignoreDangling, systemCode } from "../../core/errors.ts";
+import { GatewayError, ignoreDangling, reasonOf, systemCode } from "../../core/errors.ts";
 import { type FileFacts, type FoundModel, modelsIn, noFacts } from "../../plan/cached-models.ts";
 import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable } from "../../plan/observed.ts";
 import { storedFile } from "../../plan/removals.ts";
@@ -181,7 +181,7 @@ async function listRepos(
         state: "known",
         value: { dir: cacheDir, models: [], repos: [], signature: "empty", unreadable: [], faults: [], whole: [] },
       };
-    const why = `the model cache ${cacheDir} cannot be read (${systemCode(error) ?? String(error)})`;
+    const why = `the model cache ${cacheDir} cannot be read (${reasonOf(error)})`;
     return { state: "unknown", why: doubt ?? why };
   }
 }

@@ -162,9 +162,8 @@ function toSpeech({ transcription, synthesis, start = "lazy" }: NonNullable<Docu
 }
 
 /** Those that the document does not take back by naming the model. */
-export function standingRemovals(removals: readonly Removal[], { models }: DocumentTree): readonly Removal[] {
-  if (removals.length === 0 || !isJsonObject(models)) return removals;
-  return removals.filter(isNotNamedBy(Object.keys(models)));
+export function standingRemovals(removals: readonly Removal[], tree: DocumentTree): readonly Removal[] {
+  return removals.filter(isNotNamedBy(modelNames(tree)));
 }
 
 /** What passes those removals whose model none of these ids names. */

@@ -5,6 +5,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { equalJson } from "../../core/json.ts";
 import { listChanges, setAt } from "../../core/merge-patch.ts";
 import { redacted, redactText } from "../../core/redact.ts";
+import { createSerial } from "../../core/serial.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
 import type { DocumentTree } from "../document/document.ts";
 import { formatPath } from "../document/validate.ts";
@@ -16,6 +17,7 @@ import {
   type History,
   type HistoryEntry,
   type Outcome,
+  redactTree,
   treeOf,
   withDrift,
   withDriftMended,
@@ -23,9 +25,11 @@ import {
   withOutcome,
 } from "./entries.ts";
 import { readHistory } from "./read-history.ts";
-import { redactTree } from "./redact.ts";
 
 export type HistoryBook = Awaited<ReturnType<typeof openHistory>>;
+
+/** ms: a change and its outcome are one write, which does not hold up the preset's. */
+const behindMs = 100;
 
 /** Characters of a text that a client or a failure brings. */
 const longestText = 500;
@@ -44,34 +48,28 @@ export async function openHistory({
   const path = join(stateDir, "history.json");
   const found = await readJsonState(path, readHistory, { files, warn });
   let history: History = found ?? { head: { generation: 0, tree: {} }, base: 0, entries: [], drifts: [] };
-  let writing: Promise<void> | null = null;
-  let isBehind = false;
+  const serial = createSerial();
+  let timer: NodeJS.Timeout | undefined;
   let trouble = "";
 
   function change(next: History): boolean {
     if (next === history) return false;
     history = next;
-    isBehind = true;
-    writing ??= write().finally(() => {
-      writing = null;
-    });
+    timer ??= setTimeout(() => void write(), behindMs).unref();
     return true;
   }
 
-  /** Changes meanwhile are one more write. */
   async function write(): Promise<void> {
-    while (isBehind) {
-      isBehind = false;
-      try {
-        await files.write(path, `${JSON.stringify(history)}\n`);
-        trouble = "";
-      } catch (error) {
-        // The next change writes all of it. Of the state folder's own trouble one line is enough.
-        const { message } = error as Error;
-        if (message !== trouble) warn("the history could not be written", { error: message });
-        trouble = message;
-        return;
-      }
+    clearTimeout(timer);
+    timer = undefined;
+    try {
+      await serial(() => files.write(path, `${JSON.stringify(history)}\n`));
+      trouble = "";
+    } catch (error) {
+      // The next change writes all of it. Of the state folder's own trouble one line is enough.
+      const { message } = error as Error;
+      if (message !== trouble) warn("the history could not be written", { error: message });
+      trouble = message;
     }
   }
 
@@ -125,9 +123,7 @@ export async function openHistory({
     /** The document of a generation, to be put back. Errors: `generation_not_found`; `invalid_request` for a secret that is not kept. */
     restored: (generation: number, current: DocumentTree): DocumentTree => restored(history, generation, current),
     /** Resolves when all of it is on the disk, or was refused by it. */
-    close: async (): Promise<void> => {
-      await writing;
-    },
+    close: (): Promise<void> => (timer ? write() : serial(async () => undefined)),
   };
 }
 

@@ -1,9 +1,12 @@
 // What the history holds, and what an edit, an outcome or drift makes of it. Pure.
 import type { HistoryBody } from "../../../schemas/history.ts";
 import { type Frozen, isJsonObject } from "../../core/json.ts";
-import { listChanges, setAt } from "../../core/merge-patch.ts";
+import { type Change, listChanges, setAt } from "../../core/merge-patch.ts";
+import { redactValue } from "../../core/redact.ts";
 import type { DocumentTree } from "../document/document.ts";
-import { type FieldChange, redactChange, redactTree } from "./redact.ts";
+
+/** One field, or a part of the document that came or went as a whole. Absent: it was or is not there. */
+export type FieldChange = Pick<Change, "path"> & Partial<Change>;
 
 /** One more field than its body has: what it changed. */
 export type HistoryEntry = Omit<Frozen<HistoryBody>["entries"][number], "fields"> & {
@@ -139,4 +142,14 @@ export function fieldsOf(change: FieldChange): readonly FieldChange[] {
 
 function between(from: string, to: string): number {
   return Math.max(0, Date.parse(to) - Date.parse(from));
+}
+
+/** Without secrets: one that a person has taken out of the document would stay in the history. */
+export function redactTree(tree: DocumentTree): DocumentTree {
+  return redactValue(tree, "");
+}
+
+export function redactChange({ path, before, after }: Change): Change {
+  const name = path.at(-1) ?? "";
+  return { path, before: redactValue(before, name), after: redactValue(after, name) };
 }

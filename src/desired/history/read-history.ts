@@ -1,7 +1,6 @@
 // Reads history.json. What it holds is checked like any input: a person may have edited it.
 import { isJsonObject } from "../../core/json.ts";
-import type { Drift, DriftItem, History, HistoryEntry, Outcome } from "./entries.ts";
-import type { FieldChange } from "./redact.ts";
+import type { Drift, DriftItem, FieldChange, History, HistoryEntry, Outcome } from "./entries.ts";
 
 /** Null where its head cannot be read: without that no document before it is known. */
 export function readHistory(value: unknown): History | null {

@@ -80,12 +80,12 @@ export function createRouterClient(origin: string, key: string) {
     models: async (): Promise<readonly RouterModel[]> => {
       const { status, text } = await call("GET", "/models", undefined, listMs);
       if (status !== 200) throw new GatewayError("router_unavailable", `the router answered /models with ${status}`);
-      return (JSON.parse(text) as { data: readonly ListedModel[] }).data.map(toRouterModel);
+      return modelsIn(text);
     },
-    /** Reloads its preset and cache. Errors: `preset_foreign` with the router's message, `router_unavailable`. */
-    reload: async (timeoutMs: number): Promise<void> => {
+    /** Reloads its preset and cache; returns the list after it. Errors: `preset_foreign` with the router's message, `router_unavailable`. */
+    reload: async (timeoutMs: number): Promise<readonly RouterModel[]> => {
       const { status, text } = await call("GET", "/models?reload=1", undefined, timeoutMs);
-      if (status === 200) return;
+      if (status === 200) return modelsIn(text);
       throw new GatewayError(
         status === 500 ? "preset_foreign" : "router_unavailable",
         `the router refused to reload: ${messageOf(text)}`,
@@ -115,6 +115,10 @@ export function createRouterClient(origin: string, key: string) {
     },
     close: () => pool.destroy(),
   };
+}
+
+function modelsIn(text: string): readonly RouterModel[] {
+  return (JSON.parse(text) as { data: readonly ListedModel[] }).data.map(toRouterModel);
 }
 
 function toRouterModel({ id, status, meta }: ListedModel): RouterModel {

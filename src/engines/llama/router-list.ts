@@ -1,7 +1,7 @@
 // The models of one running router: its list, kept current by its events and by health checks.
 import { setTimeout as delay } from "node:timers/promises";
 import { toGatewayError } from "../../core/errors.ts";
-import type { RouterSnapshot } from "../../plan/observed.ts";
+import type { RouterModel, RouterSnapshot } from "../../plan/observed.ts";
 import type { Instances } from "./instances.ts";
 import type { RouterEvent } from "./router-client.ts";
 import type { RouterProcess } from "./router-process.ts";
@@ -31,21 +31,29 @@ export function createRouterList({ process, client, key }: RouterProcess, option
   let arrived = 0;
   const over = new AbortController();
 
-  /**
-   * Requests the list. Resolves once it, or a newer one, is in the tables: a load was taken for one that had ended, because the
-   * list from before it was still in them.
-   */
-  async function refresh(): Promise<void> {
+  /** A list is about to be requested: `take` puts it into the tables, unless a newer one is in them. */
+  function ask() {
     const number = ++asked;
     const isLate = (): boolean => over.signal.aborted || number < arrived;
-    try {
-      const value = await client.models();
+    const take = (value: readonly RouterModel[]): void => {
       if (isLate()) return;
       arrived = number;
       instances.update(process.pid, key, value);
       models = { state: "known", value };
       silentSince = null;
       options.onList();
+    };
+    return { isLate, take };
+  }
+
+  /**
+   * Requests the list. Resolves once it, or a newer one, is in the tables: a load was taken for one that had ended, because the
+   * list from before it was still in them.
+   */
+  async function refresh(): Promise<void> {
+    const { isLate, take } = ask();
+    try {
+      take(await client.models());
     } catch (error) {
       if (isLate()) return;
       const isNews = silentSince === null;
@@ -61,6 +69,8 @@ export function createRouterList({ process, client, key }: RouterProcess, option
       try {
         await client.watch(
           (event) => {
+            // The gateway alone reloads, and has the list from the response.
+            if (event.event === "models_reload") return;
             // A big model reports its loading many times a second, and nothing else has changed by that.
             if (isProgress(event)) onChange(event);
             else void refresh().then(() => onChange(event));
@@ -84,6 +94,7 @@ export function createRouterList({ process, client, key }: RouterProcess, option
     models: () => models,
     /** Since when (ms) it has not responded; null while it does. */
     silentSince: () => silentSince,
+    ask,
     refresh,
     /** Follows events, and checks its health. */
     follow: (): void => {

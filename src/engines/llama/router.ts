@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
-import type { RouterSnapshot } from "../../plan/observed.ts";
+import type { RouterModel, RouterSnapshot } from "../../plan/observed.ts";
 import { createOrphans } from "../process/leftovers.ts";
 import { exitText, type ManagedProcess, type ProcessExit } from "../process/managed-process.ts";
 import { createInstances } from "./instances.ts";
@@ -121,9 +121,10 @@ export function createRouter(options: RouterOptions) {
     reload: async (inputs: RouterInputs): Promise<void> => {
       const current = ready();
       await showRepos(view, cacheDir, inputs.repos);
-      await reloadUnlessEnded(current, options.reloadTimeoutMs);
+      const { take } = current.list.ask();
+      const models = await reloadUnlessEnded(current, options.reloadTimeoutMs);
       state = { ...state, loaded: inputs, freshlyStarted: false };
-      await current.list.refresh();
+      take(models);
     },
     close: async (): Promise<void> => {
       await starting?.catch(() => undefined);
@@ -168,11 +169,11 @@ function snapshotOf(
 }
 
 /** If it ends in the middle, the call may get no response. */
-async function reloadUnlessEnded({ process, client }: Running, timeoutMs: number): Promise<void> {
-  const ended = process.exited.then(() => {
+function reloadUnlessEnded({ process, client }: Running, timeoutMs: number): Promise<readonly RouterModel[]> {
+  const ended = process.exited.then((): never => {
     throw new GatewayError("router_unavailable", "the router ended while it read its preset");
   });
-  await Promise.race([client.reload(timeoutMs), ended]);
+  return Promise.race([client.reload(timeoutMs), ended]);
 }
 
 /** The router's last errors, without output of its instances. */

@@ -5,6 +5,7 @@ import { eventDataSchema, eventsQuerySchema } from "../../../schemas/desired.ts"
 import { events, ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Journal, JournalEvent } from "../../status/journal.ts";
+import { streamHeaders } from "../server/raw-reply.ts";
 import { routesOf } from "../server/route.ts";
 
 /** Proxies and browsers drop a connection that is silent for a minute. */
@@ -110,11 +111,7 @@ export function createEventStreams({
       });
     reply.hijack();
     const response = reply.raw;
-    response.writeHead(200, {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-cache",
-      "x-accel-buffering": "no",
-    });
+    response.writeHead(200, streamHeaders("text/event-stream; charset=utf-8"));
     response.write(`: from ${journal.lastId()}\n\n`);
     if (asked !== undefined) response.write(journal.since(String(asked)).map(frame).join(""));
     // What it came back for may be more than that already.

@@ -5,6 +5,7 @@ import { logsQuerySchema } from "../../../schemas/status.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type EngineLogs, type LogLine, logText } from "../../engines/process/engine-logs.ts";
+import { streamHeaders } from "../server/raw-reply.ts";
 import { routesOf } from "../server/route.ts";
 
 /** Lines */
@@ -67,7 +68,7 @@ async function stream(
     throw error;
   });
   reply.hijack();
-  response.writeHead(200, { "content-type": mediaType, "cache-control": "no-cache", "x-accel-buffering": "no" });
+  response.writeHead(200, streamHeaders(mediaType));
   response.flushHeaders();
   response.write(logText(kept, tail, log === null) + logText(early, Infinity, log === null));
   const limit = mostBuffered + response.writableLength;

@@ -3,12 +3,14 @@ import type { FastifyRequest } from "fastify";
 import { livezSchema, openApiSchema, readyzSchema } from "../../../schemas/desired.ts";
 import { json, ok, textSchema } from "../../../schemas/route.ts";
 import { shortStatusSchema, statusSchema } from "../../../schemas/status.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Instances } from "../../engines/llama/instances.ts";
+import { memoryOf } from "../../engines/process/memory.ts";
 import { type MeteredParts, samplesOf } from "../../metrics/samples.ts";
 import { contentType, metricsText } from "../../metrics/text.ts";
 import { finding, notServing } from "../../status/finding.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { routesOf } from "../server/route.ts";
-import { type RuntimeDeps, withRuntimes } from "./model-runtime.ts";
 
 /** Nothing is known yet. */
 export const firstLook = { reason: "Starting", message: "the first pass is not complete" } as const;
@@ -16,7 +18,9 @@ export const firstLook = { reason: "Starting", message: "the first pass is not c
 /** ms. A report on 2000 models takes 10 ms to make, and requests for it need no license key. */
 const strangersReportAge = 500;
 
-export interface StatusRoutesDeps extends RuntimeDeps {
+export interface StatusRoutesDeps {
+  readonly catalog: Pick<Catalog, "find" | "view">;
+  readonly router: { readonly instances: Pick<Instances, "get"> };
   readonly reportFor: (request: FastifyRequest) => StatusReport;
   /** The gateway stops. */
   readonly stopping: AbortSignal;
@@ -87,4 +91,26 @@ export const statusRoutes = [
 
 function problemIn({ conditions }: StatusReport): { readonly reason: string; readonly message: string } | null {
   return conditions.length === 0 ? firstLook : (notServing(conditions) ?? null);
+}
+
+type Runtime = StatusReport["models"][number]["runtime"];
+
+async function withRuntimes(report: StatusReport, deps: StatusRoutesDeps): Promise<StatusReport> {
+  const models = report.models.map(async (model) => ({ ...model, runtime: await runtimeOf(model.id, deps) }));
+  return { ...report, models: await Promise.all(models) };
+}
+
+async function runtimeOf(name: string, { catalog, router }: StatusRoutesDeps): Promise<NonNullable<Runtime> | null> {
+  const found = catalog.find(name);
+  const view = found && catalog.view(found.id);
+  if (!view) return null;
+  const { model, contextLength, status } = view;
+  const pid = router.instances.get(model.upstreamId)?.pid ?? null;
+  return {
+    bytes: model.bytes,
+    contextLength,
+    state: status,
+    pid,
+    memoryBytes: pid === null ? null : await memoryOf(pid),
+  };
 }

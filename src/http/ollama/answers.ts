@@ -2,7 +2,9 @@
 import { performance } from "node:perf_hooks";
 import { GatewayError } from "../../core/errors.ts";
 import { eachEvent, frameOf, reframed } from "../../core/event-stream.ts";
+import { parseJson } from "../../core/json.ts";
 import type { Translator } from "../proxy/generation.ts";
+import { streamHeaders } from "../server/raw-reply.ts";
 import { type ChatRecord, createChatRecords, merged } from "./wire/chat-records.ts";
 import { type EventShape, lastShape } from "./wire/plain-text.ts";
 
@@ -21,11 +23,7 @@ export interface AnswerShape {
   readonly write: (record: ChatRecord) => object;
 }
 
-export const streamHeaders = {
-  "content-type": "application/x-ndjson",
-  "cache-control": "no-cache",
-  "x-accel-buffering": "no",
-} as const;
+export const recordHeaders = streamHeaders("application/x-ndjson");
 
 export function answerTranslator({ model, topLogprobs, stream, read, write }: AnswerShape): Translator {
   const createdAt = (): string => new Date().toISOString();
@@ -38,7 +36,8 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
   function parse(block: Buffer): void {
     let last: unknown = null;
     eachEvent(block, (data) => {
-      last = data === "[DONE]" ? null : read(parsed(data));
+      // What cannot be read ends the answer: the client must not take it for whole.
+      last = data === "[DONE]" ? null : read(parseJson(data) ?? { error: "the engine sent what is no JSON" });
       if (last !== null) made.push(...records.push(last));
     });
     shape = stream && !records.hasFailed() ? lastShape(block, last) : null;
@@ -61,9 +60,9 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
   };
   return {
     family: "native",
-    begin: () => (stream ? streamHeaders : null),
+    begin: () => (stream ? recordHeaders : null),
     // White space before a record is part of no record; an empty line would be one that cannot be read.
-    ...(stream && { waiting: { headers: streamHeaders, tick: " " } }),
+    ...(stream && { waiting: { headers: recordHeaders, tick: " " } }),
     lines: (block) => {
       const cut = cutOut(block);
       if (cut) return cut;
@@ -81,13 +80,4 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
     },
     count: (meter) => meter.addTokens(figures.prompt_eval_count ?? 0, figures.eval_count ?? 0),
   };
-}
-
-/** What cannot be read ends the answer: the client must not take it for whole. */
-function parsed(data: string): unknown {
-  try {
-    return JSON.parse(data);
-  } catch {
-    return { error: "the engine sent what is no JSON" };
-  }
 }

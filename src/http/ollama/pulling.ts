@@ -8,7 +8,7 @@ import { steadyNow } from "../../core/steady.ts";
 import { callOf } from "../server/call.ts";
 import { frameOf, renderError } from "../server/errors.ts";
 import { pullErrors } from "../server/route-errors.ts";
-import { streamHeaders } from "./answers.ts";
+import { recordHeaders } from "./answers.ts";
 import { post } from "./deps.ts";
 import { modelNameOf } from "./library.ts";
 import { createPullRecords } from "./pull-records.ts";
@@ -58,7 +58,7 @@ async function streamed(
   };
   const begin = (list: readonly NativePullRecord[]): void => {
     write(list);
-    if (!isBegun) void reply.headers(streamHeaders).send(out);
+    if (!isBegun) void reply.headers(recordHeaders).send(out);
     isBegun = true;
   };
   const repeat = setInterval(() => latest && write([latest]), repeatMs);

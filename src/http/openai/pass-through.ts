@@ -3,6 +3,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { countTokens, type TokenCounter } from "../../core/token-counts.ts";
 import type { Translator } from "../proxy/generation.ts";
 import type { Dialect } from "../server/errors.ts";
+import { streamHeaders } from "../server/raw-reply.ts";
 
 /** How the streams of a route end. */
 export type StreamKind = "done" | "responses" | "messages" | "llama";
@@ -25,11 +26,7 @@ const ends: Readonly<Record<StreamKind, { readonly dialect: Dialect; readonly la
 
 const [lineFeed, carriageReturn, colon] = [0x0a, 0x0d, 0x3a] as const;
 
-const streamHeaders = {
-  "content-type": "text/event-stream; charset=utf-8",
-  "cache-control": "no-cache",
-  "x-accel-buffering": "no",
-};
+const headers = streamHeaders("text/event-stream; charset=utf-8");
 
 /**
  * A stream passes line by line, so that what follows a cut stands on a line of its own; any other answer is kept until it
@@ -39,7 +36,7 @@ export function passThrough(kind: StreamKind, computes = true): Translator {
   return new PassThrough(kind, computes);
 }
 
-const waiting = { headers: streamHeaders, tick: ": waiting\n\n" };
+const waiting = { headers, tick: ": waiting\n\n" };
 
 class PassThrough implements Translator {
   readonly family: Dialect;
@@ -68,7 +65,7 @@ class PassThrough implements Translator {
 
   begin(contentType: string): Record<string, string> | null {
     this.#isStream = contentType.startsWith("text/event-stream");
-    return this.#isStream ? streamHeaders : null;
+    return this.#isStream ? headers : null;
   }
 
   lines(block: Buffer): Buffer | null {

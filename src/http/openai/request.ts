@@ -2,7 +2,7 @@
 // knows it by; the rest of the body goes on to the byte, as the engine takes no notice of members that are not its own.
 import type { Catalog } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/json.ts";
+import { isJsonObject, parseJson } from "../../core/json.ts";
 import { type KeepAlive, parseKeepAlive } from "../../core/keep-alive.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { readValue, type ScanResult, scanBody } from "../json/body-scan.ts";
@@ -36,12 +36,8 @@ export function readRequest(bytes: Buffer, catalog: Pick<Catalog, "resolve">): C
 
 /** Null for what is none: the scan finds what is wrong with it. */
 function parsed(body: Buffer): Members | null {
-  try {
-    const value: unknown = JSON.parse(body.toString());
-    return isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = parseJson(body.toString());
+  return isJsonObject(value) ? value : null;
 }
 
 async function readScanned(body: Buffer, catalog: Pick<Catalog, "resolve">): Promise<CompatRequest> {

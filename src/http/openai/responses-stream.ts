@@ -1,5 +1,6 @@
 // Completes the engine's streams of OpenAI's responses. llama-server (build 11669) leaves out what OpenAI's clients refuse a stream
 // for: `@ai-sdk/openai` called no tool, and `openai` threw at the first reasoning. What the engine sends itself stays. Pure.
+import { parseJson } from "../../core/json.ts";
 import type { Translator } from "../proxy/generation.ts";
 
 interface ResponseEvent {
@@ -67,10 +68,6 @@ export function completeResponses(
 }
 
 function eventIn(text: string): ResponseEvent | null {
-  try {
-    const event = JSON.parse(text) as Partial<ResponseEvent>;
-    return typeof event.type === "string" ? { ...event, type: event.type } : null;
-  } catch {
-    return null;
-  }
+  const event = parseJson(text) as Partial<ResponseEvent> | null;
+  return typeof event?.type === "string" ? { ...event, type: event.type } : null;
 }

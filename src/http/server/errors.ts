@@ -1,5 +1,6 @@
 // One mapper per family: the same error in the shape that the family's clients read. Pure.
 import { followedBy, type GatewayError, toGatewayError } from "../../core/errors.ts";
+import { parseJson } from "../../core/json.ts";
 
 export type Family = "gateway" | "compat" | "native";
 
@@ -143,11 +144,7 @@ function seenStatus(status: number): number {
 }
 
 function parseEngineError(text: string): EngineError["error"] | undefined {
-  try {
-    const { error } = JSON.parse(text) as { readonly error?: unknown };
-    if (typeof error === "string") return { message: error };
-    return typeof error === "object" && error !== null ? error : undefined;
-  } catch {
-    return undefined;
-  }
+  const { error } = { ...(parseJson(text) as { readonly error?: unknown } | null) };
+  if (typeof error === "string") return { message: error };
+  return typeof error === "object" && error !== null ? error : undefined;
 }

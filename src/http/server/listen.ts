@@ -1,7 +1,7 @@
 // Opens the port, or fails with the reason in plain words.
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { GatewayError, systemCode } from "../../core/errors.ts";
+import { GatewayError, reasonOf, systemCode } from "../../core/errors.ts";
 import type { OwnCommand } from "../../core/own-command.ts";
 import { tryPort } from "../../engines/process/free-port.ts";
 import type { LicenseKeys } from "../../keys/license-keys.ts";
@@ -46,6 +46,6 @@ function cannotListen({ host, port, command }: Place, error: unknown): GatewayEr
   const why =
     systemCode(error) === "EADDRINUSE"
       ? `port ${port} is taken by another program: choose another with \`${command("serve", "--port", "N")}\``
-      : `cannot listen on ${host}:${port} (${systemCode(error) ?? String(error)})`;
+      : `cannot listen on ${host}:${port} (${reasonOf(error)})`;
   return new GatewayError("invalid_request", why, { cause: error });
 }

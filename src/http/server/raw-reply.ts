@@ -7,6 +7,11 @@ import { type Dialect, errorHeaders, renderError } from "./errors.ts";
 /** Bytes up to which an answer goes out with its headers as one text: two buffers cost a `writev`, a tenth of a short answer. */
 const shortAnswer = 16_384;
 
+/** Of an answer that comes in pieces: no proxy keeps or gathers it. */
+export function streamHeaders(contentType: string): Record<string, string> {
+  return { "content-type": contentType, "cache-control": "no-cache", "x-accel-buffering": "no" };
+}
+
 export interface ReplyListener {
   /** The client can be sent more. */
   drained(): void;

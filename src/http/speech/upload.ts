@@ -1,5 +1,6 @@
 // The bytes of an upload as they come: no more of them than allowed, no longer without any than allowed.
 import { GatewayError } from "../../core/errors.ts";
+import { within } from "../../engines/process/within.ts";
 
 export interface UploadRules {
   /** Bytes. */
@@ -23,7 +24,8 @@ export async function* uploadBytes(bytes: AsyncIterator<Uint8Array>, rules: Uplo
   let waitedMs = 0;
   for (;;) {
     const askedAt = performance.now();
-    const next = await within(bytes.next(), stallMs - waitedMs, () => stalled(stallMs));
+    const next = await within(bytes.next(), stallMs - waitedMs);
+    if (!next) throw stalled(stallMs);
     if (next.done === true) return;
     length += next.value.length;
     if (length > limit) throw tooLarge(limit);
@@ -36,18 +38,6 @@ export async function* uploadBytes(bytes: AsyncIterator<Uint8Array>, rules: Uplo
       waitedMs = 0;
     } else if (waitedMs >= stallMs) throw stalled(stallMs);
     yield next.value;
-  }
-}
-
-async function within<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(late()), ms);
-  });
-  try {
-    return await Promise.race([work, tooLate]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

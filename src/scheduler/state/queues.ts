@@ -108,13 +108,12 @@ export function grant(state: State): void {
 /** Rejects requests for models that cannot be loaded, or not in time. */
 export function refuse(state: State): void {
   const { world, limits } = state;
-  const noRouter = new GatewayError("router_unavailable", "the router is not running");
   for (const model of state.models.values()) {
     if (model.queue.length === 0 || isHeld(state, model) || world.loaded.has(model.id)) continue;
     const problem = world.isReady ? loadRefusal(state, model) : world.engineProblem;
     if (problem) reject(state, model.id, problem);
     else if (!world.isReady) rejectOverdue(state, model, "router", limits.routerWaitMs, noRouter);
-    else rejectOverdue(state, model, "room", limits.loadTimeoutMs, noRoom(state, model.id));
+    else rejectOverdue(state, model, "room", limits.loadTimeoutMs, noRoom);
   }
 }
 
@@ -138,10 +137,21 @@ function unlistedError(state: State, model: Model): GatewayError | null {
   return new GatewayError("model_not_found", `the router does not list ${model.id}`);
 }
 
-function rejectOverdue(state: State, model: Model, reason: WaitReason, ms: number, error: GatewayError): void {
+/** `errorFor`: an error costs its stack, and this is asked at every event. */
+function rejectOverdue(
+  state: State,
+  model: Model,
+  reason: WaitReason,
+  ms: number,
+  errorFor: (state: State, id: string) => GatewayError,
+): void {
   if (model.reason !== reason) return;
   const overdue = model.queue.filter((ticket) => overdueAt(model, ticket, ms) <= state.now);
-  reject(state, model.id, error, overdue);
+  if (overdue.length > 0) reject(state, model.id, errorFor(state, model.id), overdue);
+}
+
+function noRouter(): GatewayError {
+  return new GatewayError("router_unavailable", "the router is not running");
 }
 
 function overdueAt(model: Model, ticket: Ticket, ms: number): number {

@@ -4,8 +4,8 @@ import { test } from "node:test";
 import type { Progress } from "../../../src/plan/actions.ts";
 import { gatewayFindings } from "../../../src/status/conditions.ts";
 import { type Finding, notServing } from "../../../src/status/finding.ts";
+import { modelReady } from "../../../src/status/health.ts";
 import { modelFindings } from "../../../src/status/model-findings.ts";
-import { modelReady } from "../../../src/status/readiness.ts";
 import { known } from "../plan/world.ts";
 import {
   applied,

@@ -8,38 +8,11 @@ import type { PlannedStep } from "../../../src/plan/whole/steps.ts";
 import { planBody } from "../../../src/status/plan-body.ts";
 import { actionBody } from "../../../src/status/report.ts";
 import { desiredFrom, world } from "../plan/world.ts";
+import { pull, running, somePlan, write } from "./situations.ts";
 
-const pull: Action = {
-  kind: "model.pull",
-  key: "model/a/b:c",
-  model: "a/b:c",
-  revision: undefined,
-  reason: "ModelAbsent",
-  message: "pull a/b:c",
-  disrupts: [],
-};
 const other: Action = { ...pull, key: "model/d/e:f", model: "d/e:f", message: "pull d/e:f" };
-const write: Action = {
-  kind: "preset.write",
-  key: "preset",
-  text: "[*]",
-  replaces: "",
-  reason: "PresetAbsent",
-  message: "write",
-  disrupts: [],
-};
-const running: RunningAction = {
-  action: pull,
-  lane: "transfer",
-  startedAt: 1_000,
-  progress: { phase: "downloading", completed: 5, total: 10 },
-};
 const desired = desiredFrom({});
 const end = { world: { desired, observed: world(desired, {}) }, failures: [], isComplete: true };
-
-function plan(parts: Partial<Plan>): Plan {
-  return { actions: [], held: [], unmanaged: [], spared: [], findings: new Map(), ...parts };
-}
 
 function bodyOf(now: Plan, under: readonly RunningAction[] = []): ReturnType<typeof planBody> {
   return planBody({ now, steps: [], end: { ...end, plan: now }, answers: null, generation: 4, running: under });
@@ -47,7 +20,7 @@ function bodyOf(now: Plan, under: readonly RunningAction[] = []): ReturnType<typ
 
 test("what is under way is not told twice", () => {
   const body = bodyOf(
-    plan({
+    somePlan({
       actions: [pull, write],
       held: [{ action: write, why: "stalled", because: "it failed", until: null }],
       unmanaged: ["x/y:z"],
@@ -76,9 +49,9 @@ test("what is under way is not told twice", () => {
 });
 
 test("converged: nothing planned, held or running, but for what is pruned later", () => {
-  assert.equal(bodyOf(plan({})).converged, true);
-  assert.equal(bodyOf(plan({}), [{ ...running, startedAt: null }]).converged, false);
-  const held = (why: HeldAction["why"]): Plan => plan({ held: [{ action: pull, why, because: "", until: null }] });
+  assert.equal(bodyOf(somePlan({})).converged, true);
+  assert.equal(bodyOf(somePlan({}), [{ ...running, startedAt: null }]).converged, false);
+  const held = (why: HeldAction["why"]): Plan => somePlan({ held: [{ action: pull, why, because: "", until: null }] });
   assert.equal(bodyOf(held("suspended")).converged, false);
   assert.equal(bodyOf(held("prune")).converged, true);
 });
@@ -98,14 +71,14 @@ test("a pull that the hub refuses is a problem; one for which the disk is too fu
   ];
   const refused = { action: pull, failure: failureOf(new GatewayError("hub_not_found", "the hub has no a/b")) };
   const tooLarge = { action: other, failure: failureOf(new GatewayError("disk_full", "too full")) };
-  const left = plan({
+  const left = somePlan({
     held: [
       { action: pull, why: "stalled", because: "it failed: the hub has no a/b", until: null },
       { action: other, why: "room", because: "the disk is too full", until: null },
     ],
   });
   const body = planBody({
-    now: plan({ actions: [write] }),
+    now: somePlan({ actions: [write] }),
     steps,
     end: { ...end, plan: left, failures: [refused, tooLarge] },
     answers: new Map([

@@ -2,43 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type DesiredState, emptyTree } from "../../../src/desired/document/document.ts";
-import type { Action, Plan, RunningAction } from "../../../src/plan/actions.ts";
 import type { Condition } from "../../../src/status/finding.ts";
 import { actionBody, modelIds, type ReportInput, shortReport, statusReport } from "../../../src/status/report.ts";
 import { rpcWarning } from "../../../src/status/worker-conditions.ts";
 import { desiredFrom } from "../plan/world.ts";
-
-const pull: Action = {
-  kind: "model.pull",
-  key: "model/a/b:c",
-  model: "a/b:c",
-  revision: undefined,
-  reason: "ModelAbsent",
-  message: "pull a/b:c",
-  disrupts: [],
-};
-const write: Action = {
-  kind: "preset.write",
-  key: "preset",
-  text: "[*]",
-  replaces: "",
-  reason: "PresetAbsent",
-  message: "write",
-  disrupts: [],
-};
-const running: RunningAction = {
-  action: pull,
-  lane: "transfer",
-  startedAt: 1_000,
-  progress: { phase: "downloading", completed: 5, total: 10 },
-};
+import { pull, running, somePlan, write } from "./situations.ts";
 
 function state(generation: number, document: object = {}): DesiredState {
   return { generation, tree: emptyTree, document: desiredFrom(document), etag: `"${generation}"`, applied: null };
-}
-
-function plan(parts: Partial<Plan>): Plan {
-  return { actions: [], held: [], unmanaged: [], spared: [], findings: new Map(), ...parts };
 }
 
 function conditions(statuses: Readonly<Record<string, Condition["status"]>>): Condition[] {
@@ -67,7 +38,7 @@ const atRest: ReportInput = {
   startedAt: 0,
   stoppingSince: null,
   desired: state(3, { rpc: { mode: "rpc", workers: ["h:1"] } }),
-  pass: { desired: state(3), plan: plan({}) },
+  pass: { desired: state(3), plan: somePlan({}) },
   passedAt: 60_000,
   router: { phase: "ready", pid: 7, silentSince: null, crashes: [1, 2] },
   binary: "/bin/llama-server",
@@ -124,7 +95,7 @@ const variants: readonly (readonly [
   ],
   [
     "a document that no pass has seen",
-    { pass: { desired: state(2), plan: plan({}) } },
+    { pass: { desired: state(2), plan: somePlan({}) } },
     { sync: "OutOfSync", observedGeneration: 2 },
   ],
   [
@@ -194,7 +165,7 @@ const variants: readonly (readonly [
     {
       pass: {
         desired: state(3),
-        plan: plan({ held: [{ action: pull, why: "backoff", because: "it failed", until: 5 }] }),
+        plan: somePlan({ held: [{ action: pull, why: "backoff", because: "it failed", until: 5 }] }),
       },
     },
     { planned: [{ ...actionBody(pull), held: "backoff", because: "it failed", until: "1970-01-01T00:00:00.005Z" }] },

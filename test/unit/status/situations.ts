@@ -1,6 +1,6 @@
 // Situations of a gateway, for the tests of what is said of them: everything left out is as at rest.
 import type { SourceStatus } from "../../../src/desired/document/parse.ts";
-import type { Action, BackoffEntry, Plan } from "../../../src/plan/actions.ts";
+import type { Action, BackoffEntry, Plan, RunningAction } from "../../../src/plan/actions.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import type { StatusInput } from "../../../src/status/finding.ts";
 import { desiredFrom, known, silenceLimitMs, type WorldInput, world } from "../plan/world.ts";
@@ -74,3 +74,32 @@ export const stalledPull = new Map([
     { ...failure, stalled: true, code: "quant_not_found", reason: "QuantNotFound" } as const,
   ],
 ]);
+
+export const pull: Action & { readonly kind: "model.pull" } = {
+  kind: "model.pull",
+  key: "model/a/b:c",
+  model: "a/b:c",
+  revision: undefined,
+  reason: "ModelAbsent",
+  message: "pull a/b:c",
+  disrupts: [],
+};
+export const write: Action = {
+  kind: "preset.write",
+  key: "preset",
+  text: "[*]",
+  replaces: "",
+  reason: "PresetAbsent",
+  message: "write",
+  disrupts: [],
+};
+export const running: RunningAction = {
+  action: pull,
+  lane: "transfer",
+  startedAt: 1_000,
+  progress: { phase: "downloading", completed: 5, total: 10 },
+};
+
+export function somePlan(parts: Partial<Plan>): Plan {
+  return { actions: [], held: [], unmanaged: [], spared: [], findings: new Map(), ...parts };
+}

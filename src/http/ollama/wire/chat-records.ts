@@ -1,7 +1,7 @@
 // Translates the chunks of a completion stream into the records of Ollama's POST /api/chat and /api/generate. Pure: the clocks
 // come in, the records go out as objects. It keeps counts and unfinished tool calls, never the text.
 import { GatewayError } from "../../../core/errors.ts";
-import { isJsonObject } from "../../../core/json.ts";
+import { isJsonObject, parseJson } from "../../../core/json.ts";
 import type { JsonObject } from "./requests.ts";
 
 interface NativeToolCall {
@@ -152,12 +152,8 @@ function createToolCalls() {
 }
 
 function argumentsIn(text: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(text.trim() || "{}");
-    return isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = parseJson(text.trim() || "{}");
+  return isJsonObject(value) ? value : null;
 }
 
 /** Figures of the last record, from the engine's own, and where it gives none by the clock. Durations are in nanoseconds. */

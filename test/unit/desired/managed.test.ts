@@ -1,7 +1,7 @@
 // The line of a field in a gateway.yaml.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lineOf } from "../../../../src/desired/document/line-of.ts";
+import { lineOf } from "../../../src/desired/managed.ts";
 
 const a = "acme/a:Q8_0";
 const text = `# first
