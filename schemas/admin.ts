@@ -1,6 +1,6 @@
 // Requests and responses of the gateway's own routes on models, RPC workers and the hub.
 import type { FromSchema } from "json-schema-to-ts";
-import { amount, exact, flag, integer, list, success, text } from "./shapes.ts";
+import { amount, exact, flag, integer, list, number, success, text } from "./shapes.ts";
 
 const exampleModel = "ggml-org/gemma-3-270m-it-GGUF:Q8_0";
 
@@ -45,6 +45,33 @@ export const modelRequestSchema = {
 export const ejectedSchema = { title: "Ejected", ...exact({ ok: success, model: modelId }) } as const;
 
 export type Ejected = FromSchema<typeof ejectedSchema>;
+
+export const benchSchema = {
+  title: "Bench",
+  ...exact({
+    model: modelId,
+    file: text("Absolute path of what was measured."),
+    type: { ...text("Architecture, size and quantization."), examples: ["llama 8B Q4_K - Medium"] },
+    build: { ...text("Of the engine."), examples: ["11669 (Debian)"] },
+    hardware: text("Processor, GPU and backends."),
+    settings: {
+      type: "object",
+      description: "What it was measured with, by the preset's keys.",
+      additionalProperties: text(),
+    },
+    leftOut: list(text(), "Keys of the model's preset that llama-bench has no option for."),
+    tests: list(
+      exact({
+        kind: { enum: ["prompt", "generation"], description: "Tokens that are read, or written." },
+        tokens: integer(),
+        tokensPerSecond: number(),
+        deviation: number("Standard deviation of the runs."),
+      }),
+    ),
+  }),
+} as const;
+
+export type BenchBody = FromSchema<typeof benchSchema>;
 
 export const removeQuerySchema = exact({}, { dryRun: flag("Find the model and delete nothing.") });
 

@@ -117,6 +117,12 @@ const commands: Readonly<Record<string, Command>> = {
     help: "delete a model's files: exit 0 done, 2 not confirmed, 1 error",
     run: async (line) => (await import("./rm.ts")).rmCommand(line),
   },
+  bench: {
+    operands: "ID",
+    flags: [...gateway, "json", "force"],
+    help: "measure tokens per second of a model with its settings, by the engine's llama-bench; it is unloaded before, and its requests wait. Ctrl+C ends it",
+    run: async (line) => (await import("./bench.ts")).benchCommand(line),
+  },
   gc: {
     operands: "",
     shown: "[--yes]",
@@ -222,9 +228,10 @@ Commands:
 ${Object.keys(commands).map(useWithHelp).join("\n")}
 
   --json           plan, diff, apply, wait, status, ps, history, models,
-                   validate, gc, rm, rollback, reset, export and key as JSON
-  --force          let apply, pull, rm, gc, rollback and reset change a gateway
-                   on --port that is not the one of the state folder
+                   validate, bench, gc, rm, rollback, reset, export and key as
+                   JSON
+  --force          let apply, pull, rm, bench, gc, rollback and reset change a
+                   gateway on --port that is not the one of the state folder
   --help           what a single command takes
 
 Settings:

@@ -1,6 +1,14 @@
 // A typed client of the gateway for companion apps: browsers and Node, no dependency. Its types are those of the schemas of
 // the gateway's routes.
-import type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/admin.ts";
+import type {
+  BenchBody,
+  ContextSizeSet,
+  Ejected,
+  HubFiles,
+  HubRepos,
+  Removed,
+  RpcRoster,
+} from "../../schemas/admin.ts";
 import type { DesiredBody, ReconciledBody } from "../../schemas/desired.ts";
 import type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
 import type { DocumentInput } from "../../schemas/document.ts";
@@ -34,7 +42,15 @@ import {
   type TransportOptions,
 } from "./transport.ts";
 
-export type { ContextSizeSet, Ejected, HubFiles, HubRepos, Removed, RpcRoster } from "../../schemas/admin.ts";
+export type {
+  BenchBody,
+  ContextSizeSet,
+  Ejected,
+  HubFiles,
+  HubRepos,
+  Removed,
+  RpcRoster,
+} from "../../schemas/admin.ts";
 export type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
 export type { DocumentInput } from "../../schemas/document.ts";
 export type { GenerationBody, HistoryBody } from "../../schemas/history.ts";
@@ -99,6 +115,8 @@ export function createGatewayClient(options: GatewayClientOptions) {
       post<ContextSizeSet>("/api/set-ctx-size", { model, ctx_size }, call),
     /** Unloads it; its files stay. */
     eject: (model: string, call?: CallOptions) => post<Ejected>("/api/eject-model", { model }, call),
+    /** Measures it, which takes minutes; it is unloaded before. An abort ends it. */
+    bench: (model: string, call?: CallOptions) => post<BenchBody>("/api/bench-model", { model }, call),
     /** Deletes its files; with `dryRun` it only returns the id of the model. */
     remove: (model: string, { dryRun, ...call }: CallOptions & { readonly dryRun?: boolean } = {}) =>
       post<Removed>("/api/remove-model", { model }, call, { dryRun }),

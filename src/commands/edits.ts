@@ -3,12 +3,13 @@
 import { GatewayError } from "../core/errors.ts";
 import type { Scheduler } from "../scheduler/scheduler.ts";
 import { addAliasEdit, removeAliasEdit } from "./aliases.ts";
+import { type BenchDeps, benchCommand } from "./bench.ts";
 import { contextSizeEdit } from "./context-size.ts";
 import { type PullDeps, pullEdit } from "./pull.ts";
 import { type RemoveDeps, removeEdit } from "./remove.ts";
 import { rosterEdits } from "./roster.ts";
 
-export type EditsDeps = PullDeps & RemoveDeps & { readonly scheduler: Pick<Scheduler, "unload"> };
+export type EditsDeps = PullDeps & RemoveDeps & BenchDeps & { readonly scheduler: Pick<Scheduler, "unload"> };
 
 /** They resolve when the outcome is in force. Common errors: `model_not_found`, `invalid_request`, `suspended`, `wait_timeout`. */
 export type Edits = ReturnType<typeof createEdits>;
@@ -17,6 +18,7 @@ export function createEdits(deps: EditsDeps) {
   return {
     setContextSize: contextSizeEdit(deps),
     eject: ejectEdit(deps),
+    bench: benchCommand(deps),
     remove: removeEdit(deps),
     pull: pullEdit(deps),
     addAlias: addAliasEdit(deps),

@@ -59,18 +59,23 @@ export function createChanges(
     });
   };
 
+  /** Unloads a model once its answers in flight have ended; its new requests wait until the work is over. */
+  async function whileUnloaded<T>(id: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const end = await drain([id], signal);
+    try {
+      await abandon(id);
+      return await work();
+    } finally {
+      end();
+    }
+  }
+
   const changes = {
     drain,
     abandon,
+    whileUnloaded,
     /** Unloads a model once its answers in flight have ended. */
-    unload: async (id: string, signal: AbortSignal): Promise<void> => {
-      const end = await drain([id], signal);
-      try {
-        await abandon(id);
-      } finally {
-        end();
-      }
-    },
+    unload: (id: string, signal: AbortSignal): Promise<void> => whileUnloaded(id, signal, async () => undefined),
     /** An instance takes no connections: unloads it, unless it is gone already. */
     replace: async ({ id, origin }: Instance): Promise<void> => {
       await options.router.refresh();

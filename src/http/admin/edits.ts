@@ -1,5 +1,6 @@
-// The edits over HTTP: context size, eject, remove, and the RPC mode with its workers.
+// The edits over HTTP: context size, eject, bench, remove, and the RPC mode with its workers.
 import {
+  benchSchema,
   contextSizeSetSchema,
   ejectedSchema,
   modelRequestSchema,
@@ -12,12 +13,15 @@ import {
 } from "../../../schemas/admin.ts";
 import { ok } from "../../../schemas/route.ts";
 import type { Edits } from "../../commands/edits.ts";
-import { callOf } from "../server/call.ts";
+import { callOf, clientLeft } from "../server/call.ts";
 import { routesOf } from "../server/route.ts";
 import { changeErrors } from "../server/route-errors.ts";
 
 export interface EditRoutesDeps {
-  readonly edits: Pick<Edits, "setContextSize" | "eject" | "remove" | "setRpcMode" | "addWorkers" | "removeWorkers">;
+  readonly edits: Pick<
+    Edits,
+    "setContextSize" | "eject" | "bench" | "remove" | "setRpcMode" | "addWorkers" | "removeWorkers"
+  >;
 }
 
 const { post } = routesOf<EditRoutesDeps>();
@@ -49,6 +53,16 @@ export const editRoutes = [
       const { id } = await edits.eject(body.model);
       return { ok: true, model: id };
     },
+  }),
+  post("/api/bench-model", {
+    config: { errors: ["model_not_found", "engine_missing", "engine_failed", "cancelled"] },
+    operationId: "benchModel",
+    summary: "Measure the speed of a model",
+    description:
+      "Unloads it as `eject-model` does and runs the engine's llama-bench with the model's settings; its requests wait meanwhile. Takes minutes; ends with its client.",
+    body: modelRequestSchema,
+    response: ok("What was measured.", benchSchema),
+    handler: ({ edits }, { body }, reply) => edits.bench(body.model, clientLeft(reply)),
   }),
   post("/api/remove-model", {
     config: { errors: [...changeErrors, "cache_unwritable"] },
