@@ -10,23 +10,26 @@ const partial = exact({
 
 const diskModelSchema = {
   title: "DiskModel",
-  ...exact({
-    id: text(),
-    present: flag("All of its files are there."),
-    desired: flag("The document names it."),
-    documentName: {
-      type: ["string", "null"],
-      description: "The id by which the document names it, which may be another name of it; null: it does not.",
+  ...exact(
+    {
+      id: text(),
+      present: flag("All of its files are there."),
+      desired: flag("The document names it."),
+      documentName: {
+        type: ["string", "null"],
+        description: "The id by which the document names it, which may be another name of it; null: it does not.",
+      },
+      ours: flag("This gateway pulled or imported it."),
+      loaded: flag(),
+      lastUsed: { type: ["string", "null"], description: "ISO 8601; null: never, as far as is remembered." },
+      files: amount(),
+      bytes: amount("Of its files, the projector too."),
+      staleBytes: amount("Of its files, what lies in older revisions only."),
+      memory: needOrNullSchema,
+      partial: { description: "What an interrupted pull left to resume.", anyOf: [partial, { type: "null" }] },
     },
-    ours: flag("This gateway pulled or imported it."),
-    loaded: flag(),
-    lastUsed: { type: ["string", "null"], description: "ISO 8601; null: never, as far as is remembered." },
-    files: amount(),
-    bytes: amount("Of its files, the projector too."),
-    staleBytes: amount("Of its files, what lies in older revisions only."),
-    memory: needOrNullSchema,
-    partial: { description: "What an interrupted pull left to resume.", anyOf: [partial, { type: "null" }] },
-  }),
+    { variants: list(text(), "Names of its variants in the document.") },
+  ),
 } as const;
 
 const diskSpeechSchema = {

@@ -1,6 +1,7 @@
 // The desired document as people write it. The source of its types, of the validator and of gateway.schema.json.
 import type { FromSchema } from "json-schema-to-ts";
 import { presetKeyPattern, presetOptions } from "./preset-options.ts";
+import { requestMembers } from "./request-members.ts";
 import { exact, flag, integer, list, text } from "./shapes.ts";
 
 const modelIdSchema = {
@@ -38,6 +39,19 @@ const adapterSchema = exact(
   { scale: { type: "number", description: "Default: 1." } },
 );
 
+const variantSchema = exact(
+  {
+    name: aliasSchema,
+    set: {
+      type: "object",
+      description: "Members of requests that the client has not sent, by their names in the engine's API.",
+      // For editors to complete; others are taken too.
+      properties: Object.fromEntries(requestMembers) as Record<never, object>,
+    },
+  },
+  { force: { ...list(text(), "Members of `set` that replace those of the client."), uniqueItems: true } },
+);
+
 export const modelSchema = exact(
   { id: modelIdSchema },
   {
@@ -45,6 +59,10 @@ export const modelSchema = exact(
     aliases: {
       ...list(aliasSchema, "Further names by which clients may ask for this model."),
       uniqueItems: true,
+      maxItems: 100,
+    },
+    variants: {
+      ...list(variantSchema, "Further names, each with request settings of its own. They share the model's process."),
       maxItems: 100,
     },
     preset: presetSchema,

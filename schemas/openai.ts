@@ -139,6 +139,7 @@ export const modelEntrySchema = {
     {
       context_length: integer("The context size in force, in tokens."),
       n_ctx_train: integer("The trained context, from the file; absent where it does not say."),
+      variant_of: text("Of a variant: the id of its model, whose process it shares."),
     },
   ),
 } as const;

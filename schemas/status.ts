@@ -92,6 +92,7 @@ const modelStatusSchema = {
         anyOf: [runtimeSchema, { type: "null" }],
         description: "Its files and its process; null: it is not in the model cache, or clients cannot use it.",
       },
+      variants: list(text(), "Names of its variants, which share its process."),
     },
   ),
 } as const;

@@ -2,7 +2,7 @@
 import { contextInForce } from "../core/context-size.ts";
 import { GatewayError } from "../core/errors.ts";
 import { matchName, normaliseName } from "../core/ids.ts";
-import type { Desired } from "../desired/document/document.ts";
+import type { Desired, Variant } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { Memory } from "../memory/memory.ts";
 import type { Need } from "../memory/need.ts";
@@ -16,6 +16,7 @@ export interface ModelView {
   readonly model: CachedModel;
   /** Further names that the document gives it. */
   readonly aliases: readonly string[];
+  readonly variants: readonly Variant[];
   /** Tokens that the router gives it; null where neither the preset nor the file has it. */
   readonly contextLength: number | null;
   /** What the preset sets, for the model or for all; the engine may give less. Null where it sets nothing. */
@@ -33,26 +34,44 @@ export interface ModelView {
 
 export type Catalog = ReturnType<typeof createCatalog>;
 
+/** What a name means. */
+export interface Named {
+  readonly model: CachedModel;
+  /** Null: the name is the model's own, or an alias. */
+  readonly variant: Variant | null;
+}
+
 /** What names mean, by one snapshot of the cache and one document. */
 interface Index {
   readonly pass: Pass | null;
   readonly document: Desired | null;
   readonly models: readonly CachedModel[];
   readonly byId: ReadonlyMap<string, CachedModel>;
-  /** The models that the document's aliases mean, folded; `desired`: the id in the document, cached or not. */
-  readonly byAlias: ReadonlyMap<string, { readonly desired: string; readonly model: CachedModel | undefined }>;
+  /** What the document's aliases and names of variants mean, folded. */
+  readonly byName: ReadonlyMap<string, Meaning>;
   /** By the model's id, as the document writes them. */
-  readonly aliases: ReadonlyMap<string, readonly string[]>;
+  readonly given: ReadonlyMap<string, GivenNames>;
 }
+
+interface Meaning {
+  /** The id in the document, cached or not. */
+  readonly desired: string;
+  readonly model: CachedModel | undefined;
+  readonly variant: Variant | null;
+}
+
+type GivenNames = Pick<ModelView, "aliases" | "variants">;
 
 const emptyIndex: Index = {
   pass: null,
   document: null,
   models: [],
   byId: new Map(),
-  byAlias: new Map(),
-  aliases: new Map(),
+  byName: new Map(),
+  given: new Map(),
 };
+
+const noNames: GivenNames = { aliases: [], variants: [] };
 
 const noValues: ReadonlyMap<string, string> = new Map();
 
@@ -84,7 +103,7 @@ export function createCatalog(
     const set = ctxSizeIn(values);
     return {
       model,
-      aliases: index.aliases.get(model.id) ?? [],
+      ...(index.given.get(model.id) ?? noNames),
       contextLength: contextInForce(set, model.nCtxTrain, state?.nCtx ?? null),
       contextSet: set,
       templateFile: values.get("chat-template-file") ?? null,
@@ -95,31 +114,36 @@ export function createCatalog(
     };
   }
 
-  function find(name: string): CachedModel | undefined {
-    const { models, byId, byAlias } = current();
+  function find(name: string): Named | undefined {
+    const { models, byId, byName } = current();
     const direct = byId.get(name);
-    if (direct) return direct;
+    if (direct) return { model: direct, variant: null };
     const folded = foldAlias(name);
-    const aliased = byAlias.get(folded)?.model;
-    if (aliased && !models.some(({ id }) => id.toLowerCase() === folded)) return aliased;
+    const { model: given, variant = null } = byName.get(folded) ?? {};
+    if (given && !models.some(({ id }) => id.toLowerCase() === folded)) return { model: given, variant };
     const match = matchName(name, models);
-    return match.kind === "found" ? byId.get(match.id) : undefined;
+    const model = match.kind === "found" ? byId.get(match.id) : undefined;
+    return model && { model, variant: null };
+  }
+
+  /** Errors: `model_not_found` with the nearest ids. */
+  function named(name: string): Named {
+    const found = find(name);
+    if (found) return found;
+    const { models, byName } = current();
+    const absent = absentReason(byName.get(foldAlias(name))?.desired ?? name);
+    if (absent !== null) throw new GatewayError("model_not_found", `model '${name}' ${absent}`);
+    const match = matchName(name, models);
+    const nearest =
+      match.kind === "missing" && match.nearest.length > 0 ? `; did you mean ${match.nearest.join(" or ")}?` : "";
+    throw new GatewayError("model_not_found", `model '${name}' not found${nearest}`);
   }
 
   return {
-    find,
-    /** Errors: `model_not_found` with the nearest ids. */
-    resolve: (name: string): CachedModel => {
-      const found = find(name);
-      if (found) return found;
-      const { models, byAlias } = current();
-      const absent = absentReason(byAlias.get(foldAlias(name))?.desired ?? name);
-      if (absent !== null) throw new GatewayError("model_not_found", `model '${name}' ${absent}`);
-      const match = matchName(name, models);
-      const nearest =
-        match.kind === "missing" && match.nearest.length > 0 ? `; did you mean ${match.nearest.join(" or ")}?` : "";
-      throw new GatewayError("model_not_found", `model '${name}' not found${nearest}`);
-    },
+    named,
+    find: (name: string): CachedModel | undefined => find(name)?.model,
+    /** The model alone. Errors: `model_not_found` with the nearest ids. */
+    resolve: (name: string): CachedModel => named(name).model,
     list: () => current().models.map(viewOf),
     /** One model by its id; undefined where it has gone. */
     view: (id: string): ModelView | undefined => {
@@ -137,14 +161,20 @@ function indexOf(pass: Pass, document: Desired): Index {
     .filter((model) => model.complete && (model.routerId !== null || sectionProblem(model) === null))
     .filter((model) => !isLeaving(model))
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  const byAlias = new Map<string, { desired: string; model: CachedModel | undefined }>();
-  const aliases = new Map<string, readonly string[]>();
-  for (const { id, aliases: given = [] } of document.models) {
-    const model = given.length > 0 ? findCached(models, id) : undefined;
-    for (const alias of given) byAlias.set(foldAlias(alias), { desired: id, model });
-    if (model) aliases.set(model.id, [...(aliases.get(model.id) ?? []), ...given]);
+  const byName = new Map<string, Meaning>();
+  const given = new Map<string, GivenNames>();
+  for (const { id, aliases = [], variants = [] } of document.models) {
+    const model = aliases.length + variants.length > 0 ? findCached(models, id) : undefined;
+    for (const alias of aliases) byName.set(foldAlias(alias), { desired: id, model, variant: null });
+    for (const variant of variants) byName.set(foldAlias(variant.name), { desired: id, model, variant });
+    const before = (model && given.get(model.id)) ?? noNames;
+    if (model)
+      given.set(model.id, {
+        aliases: [...before.aliases, ...aliases],
+        variants: [...before.variants, ...variants],
+      });
   }
-  return { pass, document, models, byId: new Map(models.map((model) => [model.id, model])), byAlias, aliases };
+  return { pass, document, models, byId: new Map(models.map((model) => [model.id, model])), byName, given };
 }
 
 /** What two spellings of an alias have in common. */

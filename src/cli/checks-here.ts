@@ -4,7 +4,7 @@ import { requireShards, resolveSource } from "../cache/download/import-source.ts
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { nearMatch } from "../core/near-match.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
-import type { Problem } from "../desired/document/validate.ts";
+import type { Problem } from "../desired/document/problem.ts";
 import { createEngineSource } from "../engines/llama/engine-source.ts";
 import { readDocumentFiles } from "../observe/document-files.ts";
 import { whyUnfit } from "../plan/model-files.ts";

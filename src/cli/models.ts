@@ -49,12 +49,13 @@ function printReport({ models, speech, totals, unreadable }: DiskBody, { command
 }
 
 function notesOf(model: DiskBody["models"][number]): string[] {
-  const { partial, documentName } = model;
+  const { partial, documentName, variants = [] } = model;
   const isAlso = documentName !== null && documentName.toLowerCase() !== model.id.toLowerCase();
   return [
     model.desired ? `in the document${isAlso ? ` as ${documentName}` : ""}` : "not in the document",
     ...(model.present ? [model.ours ? "pulled by this gateway" : "of another program"] : []),
     ...(model.loaded ? ["loaded"] : []),
+    ...(variants.length > 0 ? [`variants: ${variants.join(" ")}`] : []),
     ...(model.staleBytes > 0 ? [`${bytesText(model.staleBytes)} stale`] : []),
     ...(partial
       ? [`${bytesText(partial.bytes)}${partial.total === null ? "" : ` of ${bytesText(partial.total)}`} pulled so far`]

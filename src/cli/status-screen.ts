@@ -119,10 +119,10 @@ const stateColors: Readonly<Record<string, Color>> = { loaded: "green", sleeping
 
 function modelTable({ models, inFlight, waiting }: StatusBody, { now, paint, columns }: ScreenOptions): string[] {
   if (models.length === 0) return ["No models."];
-  const rows = models.map((model) => {
-    const { runtime } = model;
+  const rows = models.flatMap((model) => {
+    const { runtime, variants = [] } = model;
     const waits = waiting.filter(({ model: id }) => id === model.id);
-    return [
+    const own = [
       model.id,
       runtime ? bytesText(runtime.bytes) : "–",
       String(runtime?.contextLength ?? "–"),
@@ -132,6 +132,7 @@ function modelTable({ models, inFlight, waiting }: StatusBody, { now, paint, col
       waits.map((wait) => `${wait.requests} for ${wait.for}, ${Math.round(wait.oldestMs / 1000)}s`).join("; ") || "0",
       memoryOf(model),
     ];
+    return [own, ...variants.map((name) => [`  ${name}`, "", "", "variant"])];
   });
   const [head = "", ...lines] = tableLines([
     ["MODEL", "SIZE", "CONTEXT", "STATE", "SINCE", "IN FLIGHT", "WAITING", "MEMORY"],

@@ -18,7 +18,9 @@ export interface AliasDeps {
 /** An alias that another model has moves; one that is a name of another model's file is refused. */
 export function addAliasEdit({ store, loop, catalog }: AliasDeps) {
   return async (source: string, name: string, call: Call): Promise<void> => {
-    const model = catalog.resolve(source);
+    const { model, variant } = catalog.named(source);
+    if (variant)
+      throw new GatewayError("invalid_request", `${source} is a variant of ${model.id}; copy the model itself`);
     const alias = normaliseName(name);
     const models = catalog.list().map((view) => view.model);
     const own = matchWholeName(alias, models);

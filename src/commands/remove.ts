@@ -126,11 +126,14 @@ function modelToRemove(deps: RemoveDeps, name: string): CachedModel {
       `nothing of ${named} is here yet; taking it out of the document cancels its pull: PATCH /api/desired with {"models":{${JSON.stringify(named)}:null}}`,
     );
   const views = deps.catalog.list();
-  const aliased = views.find(({ aliases }) => aliases.some((alias) => foldAlias(alias) === foldAlias(name)));
-  if (aliased)
+  const isMeant = (other: string): boolean => foldAlias(other) === foldAlias(name);
+  const aliased = views.find(({ aliases }) => aliases.some(isMeant));
+  const varied = views.find(({ variants }) => variants.some((variant) => isMeant(variant.name)));
+  const owner = aliased ?? varied;
+  if (owner)
     throw new GatewayError(
       "model_not_found",
-      `'${name}' is an alias of ${aliased.model.id}: files are deleted by the model's id only`,
+      `'${name}' is ${aliased ? "an alias" : "a variant"} of ${owner.model.id}: files are deleted by the model's id only`,
     );
   const short = matchName(name, candidates);
   const nearest = short.kind === "found" ? [short.id] : short.nearest;

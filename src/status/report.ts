@@ -138,9 +138,13 @@ function healthOf(conditions: readonly Condition[], suspended: boolean): StatusR
 export function modelIds(
   desired: DesiredState,
   unmanaged: readonly string[],
-): { readonly id: string; readonly desired: boolean }[] {
+): Omit<StatusReport["models"][number], "conditions" | "runtime">[] {
   return [
-    ...desired.document.models.map((model) => ({ id: model.id, desired: true })),
+    ...desired.document.models.map(({ id, variants }) => ({
+      id,
+      desired: true,
+      ...(variants && { variants: variants.map(({ name }) => name) }),
+    })),
     ...unmanaged.map((id) => ({ id, desired: false })),
   ];
 }

@@ -87,8 +87,9 @@ function absentModel(id: string, input: DiskInput): DiskModel {
   };
 }
 
-function namedBy(model: DesiredModel | undefined): Pick<DiskModel, "desired" | "documentName"> {
-  return { desired: model !== undefined, documentName: model?.id ?? null };
+function namedBy(model: DesiredModel | undefined): Pick<DiskModel, "desired" | "documentName" | "variants"> {
+  const variants = model?.variants?.map(({ name }) => name);
+  return { desired: model !== undefined, documentName: model?.id ?? null, ...(variants && { variants }) };
 }
 
 function partialOf(names: readonly string[], { survey, totals }: DiskInput): DiskModel["partial"] {

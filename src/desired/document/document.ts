@@ -31,11 +31,21 @@ export interface Removal {
 
 export type PresetValue = string | number | boolean;
 
+/** A name for a model with request settings of its own. */
+export interface Variant {
+  readonly name: string;
+  /** Members of a request that the client has not sent. */
+  readonly set: JsonObject;
+  /** Members of `set` that replace those of the client. */
+  readonly force?: readonly string[];
+}
+
 export interface DesiredModel {
   readonly id: string;
   readonly ctxSize?: number;
   /** Further names for clients. */
   readonly aliases?: readonly string[];
+  readonly variants?: readonly Variant[];
   readonly preset?: Readonly<Record<string, PresetValue>>;
   /** Files by their paths as written: relative to the document's folder, and in it. */
   readonly chatTemplate?: string;

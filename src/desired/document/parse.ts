@@ -3,7 +3,8 @@ import { type CST, type Document, isMap, isScalar, LineCounter, Parser, parseDoc
 import { noneAllowed, type PresetAllow } from "../../core/preset-keys.ts";
 import { clip, documentBounds, mostListed, tooLong, tooManyValues } from "./bounds.ts";
 import type { DocumentTree } from "./document.ts";
-import { formatPath, type Problem, validateDocument } from "./validate.ts";
+import type { Problem } from "./problem.ts";
+import { formatPath, validateDocument } from "./validate.ts";
 
 export interface SourceProblem {
   /** From 1. */

@@ -3,7 +3,7 @@ import { Ajv, type ErrorObject } from "ajv";
 import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../../schemas/document.ts";
 import { presetKeyPattern, presetOptions } from "../../../schemas/preset-options.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { idForm, normaliseName, parseModelId } from "../../core/ids.ts";
+import { idForm, parseModelId } from "../../core/ids.ts";
 import { equalJson, isJsonObject } from "../../core/json.ts";
 import { nearMatch } from "../../core/near-match.ts";
 import { noneAllowed, type PresetAllow, presetKeyProblem, presetValueProblem } from "../../core/preset-keys.ts";
@@ -12,19 +12,9 @@ import { modelFileName } from "../../speech/transcription-models.ts";
 import { isVoiceId } from "../../speech/voices.ts";
 import { boundProblem, clip, mostListed } from "./bounds.ts";
 import { type DocumentTree, toTree } from "./document.ts";
-
-export interface Problem {
-  /** Keys and indexes from the root. */
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-  /** The unknown key itself is at fault, not its value. */
-  readonly atKey?: boolean;
-}
-
-/** With the keys that may stand in its place: they are compared with it only if the problem is listed. */
-interface Found extends Problem {
-  readonly known?: readonly string[];
-}
+import { firstIndexes, nameProblems } from "./names.ts";
+import { type Found, listIn, type Problem } from "./problem.ts";
+import { variantProblems } from "./variants.ts";
 
 export type Validation =
   | { readonly ok: true; readonly tree: DocumentTree }
@@ -175,41 +165,7 @@ function modelProblems(models: readonly unknown[], presetAllow: PresetAllow): Fo
     const idPath = isJsonObject(entry) ? [...path, "id"] : path;
     return [...repeated, ...malformed.map((message) => ({ path: idPath, message })), ...presets];
   });
-  return [...own, ...aliasProblems(models, firstIndexes(ids, foldName))];
-}
-
-/** A name means one model: no two may have it, and no model may have another's id. */
-function aliasProblems(models: readonly unknown[], ids: ReadonlyMap<string, number>): Problem[] {
-  const first = new Map<string, number>();
-  return models.flatMap((entry, index): Problem[] =>
-    listIn(entry, "aliases").flatMap((alias, at): Problem[] => {
-      if (typeof alias !== "string") return [];
-      const path = ["models", index, "aliases", at];
-      const folded = foldName(alias);
-      const other = ids.get(folded) ?? index;
-      if (other !== index) return [{ path, message: `${alias} is the id of the model at index ${other}` }];
-      const earlier = first.get(folded);
-      first.set(folded, earlier ?? index);
-      return earlier === undefined
-        ? []
-        : [{ path, message: `${alias} is already a name of the model at index ${earlier}` }];
-    }),
-  );
-}
-
-function firstIndexes(names: readonly unknown[], fold: (name: string) => string): Map<string, number> {
-  const entries = names.flatMap((name, index) => (typeof name === "string" ? [[fold(name), index] as const] : []));
-  return new Map(entries.reverse());
-}
-
-/** As names are looked up: `x:latest`, `x.gguf` and `X` are one. */
-function foldName(name: string): string {
-  return normaliseName(name).toLowerCase();
-}
-
-function listIn(value: unknown, key: string): readonly unknown[] {
-  const list = isJsonObject(value) ? value[key] : undefined;
-  return Array.isArray(list) ? list : [];
+  return [...own, ...nameProblems(models, ids), ...variantProblems(models)];
 }
 
 function presetProblems(entry: unknown, index: number, presetAllow: PresetAllow): Found[] {

@@ -11,6 +11,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isForEmbeddings } from "../../core/gguf-facts.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { withinScope } from "../auth/within-scope.ts";
+import { filledObject } from "../json/fill-members.ts";
 import { runGeneration } from "../proxy/exchange.ts";
 import { clientLeft } from "../server/call.ts";
 import { encodeJson } from "../server/long-texts.ts";
@@ -65,7 +66,7 @@ async function answer(
     await deps.edits.eject(name);
     return write(chatEnd(name, new Date().toISOString(), "unload"));
   }
-  const model = deps.catalog.resolve(name);
+  const { model, variant } = deps.catalog.named(name);
   if (purpose !== "load" && isForEmbeddings(model.architecture ?? "", model.pooling))
     throw new GatewayError("not_capable", `"${name}" does not support ${purpose}`);
   const view = needs.length > 0 ? deps.catalog.view(model.id) : undefined;
@@ -82,7 +83,7 @@ async function answer(
     model,
     // The engine stops at once when the client of a stream leaves.
     stream: true,
-    body: encodeJson({ ...upstream, model: model.id }, reply.request.body),
+    body: encodeJson({ ...filledObject(upstream, variant), model: model.id }, reply.request.body),
     path,
     route: reply.request.routeOptions.config.route ?? "",
     translator: answerTranslator({ model: name, topLogprobs, stream, read, write }),

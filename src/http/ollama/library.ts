@@ -39,7 +39,8 @@ export const libraryRoutes = [
       const entries = catalog.list().map(async (view) => {
         const shown = await shownModel(view);
         // A name given by `copy` is an entry of its own, as with Ollama: pickers offer nothing else.
-        return [view.model.id, ...view.aliases].map((name) => tagEntry(shown, name));
+        const names = [view.model.id, ...view.aliases].map((name) => tagEntry(shown, name));
+        return [...names, ...view.variants.map((variant) => tagEntry(shown, variant.name, variant))];
       });
       return { models: (await Promise.all(entries)).flat() };
     },
@@ -65,9 +66,10 @@ export const libraryRoutes = [
     config: { ...reading, errors: ["model_not_found"] },
     handler: async ({ catalog }, { body }) => {
       const name = modelNameOf(body);
-      const view = catalog.view(catalog.resolve(name).id);
+      const { model, variant } = catalog.named(name);
+      const view = catalog.view(model.id);
       if (!view) throw new GatewayError("model_not_found", `model '${name}' not found`);
-      return showBody(await shownModel(view), await detailsOfProjector(view));
+      return showBody(await shownModel(view), await detailsOfProjector(view), variant);
     },
   }),
   remove("/delete", {

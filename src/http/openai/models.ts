@@ -9,6 +9,7 @@ import {
 import { ok } from "../../../schemas/route.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import type { Variant } from "../../desired/document/document.ts";
 import { needBody } from "../../memory/need.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { parseJsonBody } from "../server/json-body.ts";
@@ -24,7 +25,9 @@ export const modelRoutes = [
     response: ok("All of them.", modelListSchema),
     handler: ({ catalog }) => ({
       object: "list",
-      data: catalog.list().map((view) => modelEntry(view)),
+      data: catalog
+        .list()
+        .flatMap((view) => [modelEntry(view), ...view.variants.map((variant) => modelEntry(view, variant))]),
     }),
   }),
   post("/models/load", {
@@ -74,10 +77,10 @@ export const modelRoute = get("/models/*", {
   params: { model: { type: "string", description: "OWNER/NAME:TAG, its slash as it is or escaped." } },
   response: ok("The model.", modelEntrySchema),
   handler: ({ catalog }, { params }) => {
-    const { id } = catalog.resolve(params["*"] ?? "");
-    const view = catalog.view(id);
-    if (!view) throw new GatewayError("model_not_found", `model '${id}' not found`);
-    return modelEntry(view);
+    const { model, variant } = catalog.named(params["*"] ?? "");
+    const view = catalog.view(model.id);
+    if (!view) throw new GatewayError("model_not_found", `model '${model.id}' not found`);
+    return modelEntry(view, variant);
   },
 });
 
@@ -94,21 +97,23 @@ export const healthRoute = get("/health", {
 });
 
 /** The OpenAI fields, the interface's own, and those of llama.cpp's that web front ends read. */
-function modelEntry({ model, aliases, contextLength, loaded, status, need }: ModelView): object {
+function modelEntry(view: ModelView, variant: Variant | null = null): object {
+  const { model, aliases, contextLength, loaded, status, need } = view;
   const meta = {
     ...(model.nCtxTrain === null ? {} : { n_ctx_train: model.nCtxTrain }),
     ...(contextLength === null ? {} : { n_ctx: contextLength }),
     ...(need === null ? {} : { memory: needBody(need) }),
   };
   return {
-    id: model.id,
+    id: variant?.name ?? model.id,
     object: "model",
     created: Math.floor(model.modifiedAt / 1000),
     owned_by: model.repo.slice(0, model.repo.indexOf("/")),
     ...(contextLength === null ? {} : { context_length: contextLength }),
     ...(model.nCtxTrain === null ? {} : { n_ctx_train: model.nCtxTrain }),
     loaded,
-    aliases: [...new Set([...aliases, ...model.aliases])],
+    aliases: variant ? [] : [...new Set([...aliases, ...model.aliases])],
+    ...(variant && { variant_of: model.id }),
     status: { value: status },
     meta,
   };

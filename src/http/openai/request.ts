@@ -1,11 +1,14 @@
 // What the gateway reads of a request of the compatible family. Only the model's name is changed, to the one that the router
-// knows it by; the rest of the body goes on to the byte, as the engine takes no notice of members that are not its own.
+// knows it by, and what a variant sets; the rest of the body goes on to the byte, as the engine takes no notice of members that are
+// not its own.
 import type { Catalog } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject, parseJson } from "../../core/json.ts";
 import { type KeepAlive, parseKeepAlive } from "../../core/keep-alive.ts";
+import type { Variant } from "../../desired/document/document.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { readValue, type ScanResult, scanBody } from "../json/body-scan.ts";
+import { filledBody, membersRead } from "../json/fill-members.ts";
 import { notJson, scanInTurns, withoutMark } from "../server/json-body.ts";
 import { shortBody } from "../server/plain-requests.ts";
 
@@ -26,12 +29,16 @@ type Members = Readonly<Partial<Record<(typeof read)[number], unknown>>>;
 /** The most that is sent for a reason: thousands of texts to embed, as tokens. */
 const mostValues = 4_000_000;
 
+type Names = Pick<Catalog, "named">;
+
 /** At once for a short body. Errors: `invalid_request`, `model_not_found`. */
-export function readRequest(bytes: Buffer, catalog: Pick<Catalog, "resolve">): CompatRequest | Promise<CompatRequest> {
+export function readRequest(bytes: Buffer, catalog: Names): CompatRequest | Promise<CompatRequest> {
   const body = withoutMark(bytes);
   if (body.length === 0) throw new GatewayError("invalid_request", "the body is empty; a JSON object is expected");
   const members = body.length <= shortBody ? parsed(body) : null;
-  return members ? requestOf(body, members, catalog) : readScanned(body, catalog);
+  if (!members) return readScanned(body, catalog);
+  const asked = askedOf(members, catalog);
+  return requestOf(body, asked, isPlain(asked) ? null : scanBody(body, membersOf(asked)));
 }
 
 /** Null for what is none: the scan finds what is wrong with it. */
@@ -40,19 +47,22 @@ function parsed(body: Buffer): Members | null {
   return isJsonObject(value) ? value : null;
 }
 
-async function readScanned(body: Buffer, catalog: Pick<Catalog, "resolve">): Promise<CompatRequest> {
+async function readScanned(body: Buffer, catalog: Names): Promise<CompatRequest> {
   const scan = await scanInTurns(body, read, { mostValues });
   if (!scan.ok) throw notJson(body, scan.position);
   const members: Members = Object.fromEntries(read.map((key) => [key, readValue(body, scan.members.get(key))]));
-  return requestOf(body, members, catalog, scan);
+  const asked = askedOf(members, catalog);
+  // Which members a variant reads is known by its name only.
+  return requestOf(body, asked, asked.variant ? await scanInTurns(body, membersOf(asked), { mostValues }) : scan);
 }
 
-function requestOf(
-  body: Buffer,
-  members: Members,
-  catalog: Pick<Catalog, "resolve">,
-  scan?: ScanResult,
-): CompatRequest {
+interface Asked extends Omit<CompatRequest, "body"> {
+  /** As the client wrote it. */
+  readonly name: string;
+  readonly variant: Variant | null;
+}
+
+function askedOf(members: Members, catalog: Names): Asked {
   const { model: name, stream } = members;
   if (typeof name !== "string" || name === "") throw refusal("model", "is missing or no string");
   if (stream !== undefined && stream !== null && typeof stream !== "boolean")
@@ -60,14 +70,23 @@ function requestOf(
   const contextSize = sizeOf(members, "ctx_size") ?? sizeOf(members, "num_ctx");
   const keepAlive = parseKeepAlive(members.keep_alive);
   if (!keepAlive) throw refusal("keep_alive", 'must be seconds or a duration such as "5m"');
-  const model = catalog.resolve(name);
-  return {
-    model,
-    stream: stream === true,
-    body: name === model.id ? [body] : renamed(body, scan ?? scanBody(body, read), model.id),
-    contextSize,
-    keepAlive,
-  };
+  return { ...catalog.named(name), name, stream: stream === true, contextSize, keepAlive };
+}
+
+/** The body goes on as it is. */
+function isPlain({ name, model, variant }: Asked): boolean {
+  return variant === null && name === model.id;
+}
+
+function membersOf({ variant }: Asked): readonly string[] {
+  return ["model", ...(variant ? membersRead(variant) : [])];
+}
+
+/** `scan`: null where none was needed. */
+function requestOf(body: Buffer, asked: Asked, scan: ScanResult | null): CompatRequest {
+  const { model, variant, stream, contextSize, keepAlive } = asked;
+  const pieces = scan === null || isPlain(asked) ? [body] : filledBody(body, scan, model.id, variant);
+  return { model, stream, body: pieces, contextSize, keepAlive };
 }
 
 function sizeOf(members: Members, key: "ctx_size" | "num_ctx"): number | undefined {
@@ -80,10 +99,4 @@ function sizeOf(members: Members, key: "ctx_size" | "num_ctx"): number | undefin
 
 function refusal(param: string, must: string): GatewayError {
   return new GatewayError("invalid_request", `${param} ${must}`, { param });
-}
-
-/** With another name of the model, in pieces: a copy of 30 MB takes 20 ms. */
-function renamed(body: Buffer, scan: ScanResult, id: string): Uint8Array[] {
-  const name = scan.ok ? scan.members.get("model") : undefined;
-  return name ? [body.subarray(0, name.start), Buffer.from(JSON.stringify(id)), body.subarray(name.end)] : [body];
 }

@@ -1,6 +1,7 @@
 // The answers of Ollama's GET /api/tags, GET /api/ps and POST /api/show, from what is known of models. Pure.
 import { capabilitiesOf } from "../../../cache/layout/capabilities.ts";
 import { type GgufDetails, parameterSize } from "../../../core/gguf-facts.ts";
+import type { Variant } from "../../../desired/document/document.ts";
 import { type Need, needBody } from "../../../memory/need.ts";
 import type { CachedModel } from "../../../plan/observed.ts";
 import type { JsonObject } from "./requests.ts";
@@ -25,10 +26,10 @@ const never = "2318-01-01T00:00:00Z";
 const contextOf = ({ contextLength }: ShownModel): object =>
   contextLength === null ? {} : { context_length: contextLength };
 
-function detailsOf(shown: ShownModel): JsonObject {
+function detailsOf(shown: ShownModel, variant: Variant | null): JsonObject {
   const { model, details } = shown;
   return {
-    parent_model: "",
+    parent_model: variant ? model.id : "",
     format: "gguf",
     family: model.architecture ?? "",
     families: model.architecture && [model.architecture],
@@ -51,15 +52,15 @@ export function quantizationOf(tag: string, fileType: number | null): string {
   return named === "-" ? tag : named;
 }
 
-function entryOf(shown: ShownModel, name: string): JsonObject {
-  return { name, model: name, size: shown.model.bytes, digest: shown.digest, details: detailsOf(shown) };
+function entryOf(shown: ShownModel, name: string, variant: Variant | null = null): JsonObject {
+  return { name, model: name, size: shown.model.bytes, digest: shown.digest, details: detailsOf(shown, variant) };
 }
 
 /** One element of `models` in the answer of /api/tags. */
-export function tagEntry(shown: ShownModel, name: string): JsonObject {
+export function tagEntry(shown: ShownModel, name: string, variant: Variant | null = null): JsonObject {
   const { model, details, projector } = shown;
   return {
-    ...entryOf(shown, name),
+    ...entryOf(shown, name, variant),
     modified_at: new Date(model.modifiedAt).toISOString(),
     ...(details && { capabilities: capabilitiesOf(details, projector !== null) }),
   };
@@ -76,17 +77,18 @@ export function psEntry(shown: ShownModel, expiresAt: number | null): JsonObject
   };
 }
 
-/** The answer of /api/show; `projected`: what the vision projector's file says. */
-export function showBody(shown: ShownModel, projected: GgufDetails | null): JsonObject {
+/** The answer of /api/show; `projected`: what the vision projector's file says; `variant`: the one that was asked for. */
+export function showBody(shown: ShownModel, projected: GgufDetails | null, variant: Variant | null = null): JsonObject {
   const { model, details, projector, contextLength, need } = shown;
   const template = templateOf(details);
+  const parameters = parametersOf(contextLength, variant);
   return {
     ...(details?.license && { license: details.license }),
-    modelfile: modelfileOf(shown, template),
-    parameters: contextLength === null ? "" : `${"num_ctx".padEnd(30)} ${contextLength}`,
+    modelfile: modelfileOf(shown, template, parameters),
+    parameters: parameters.map(([name, value]) => `${name.padEnd(30)} ${value}`).join("\n"),
     template,
     system: "",
-    details: detailsOf(shown),
+    details: detailsOf(shown, variant),
     model_info: modelInfo(shown),
     ...(projected && { projector_info: valuesOf(projected) }),
     capabilities: details ? capabilitiesOf(details, projector !== null) : ["completion"],
@@ -104,12 +106,25 @@ function templateOf(details: GgufDetails | null): string {
   return details?.hasFimTokens ? `${template}${template === "" ? "" : "\n"}${insertNote}` : template;
 }
 
-function modelfileOf({ model, contextLength }: ShownModel, template: string): string {
+/** Of a list, such as `stop`, each item; a text in quotes, as Ollama has it. */
+function parametersOf(contextLength: number | null, variant: Variant | null): readonly (readonly [string, string])[] {
+  const context = contextLength === null ? [] : [["num_ctx", String(contextLength)] as const];
+  const set = Object.entries(variant?.set ?? {}).flatMap(([name, value]) =>
+    [value].flat().map((each) => [name, JSON.stringify(each)] as const),
+  );
+  return [...context, ...set];
+}
+
+function modelfileOf(
+  { model }: ShownModel,
+  template: string,
+  parameters: readonly (readonly [string, string])[],
+): string {
   return [
     "# Made by Model Gateway from the model's files; no model can be built from it.",
     `FROM ${model.id}`,
     ...(template === "" ? [] : [`TEMPLATE """${template}"""`]),
-    ...(contextLength === null ? [] : [`PARAMETER num_ctx ${contextLength}`]),
+    ...parameters.map(([name, value]) => `PARAMETER ${name} ${value}`),
     "",
   ].join("\n");
 }

@@ -37,6 +37,15 @@ test("all that a model's file says", () => {
   assert.match(String(body["modelfile"]), /^FROM acme\/alpha-GGUF:Q4_K_M$/m);
 });
 
+test("a variant is shown with what it sets, and whose it is", () => {
+  const variant = { name: "terse", set: { temperature: 0.5, stop: ["a b", "c"], chat_template_kwargs: { x: true } } };
+  const body = showBody(shown(facts, { details: fileDetails, contextLength: 4096 }), null, variant);
+  const lines = ["num_ctx 4096", "temperature 0.5", 'stop "a b"', 'stop "c"', 'chat_template_kwargs {"x":true}'];
+  assert.deepEqual(String(body["parameters"]).replaceAll(/ {2,}/g, " ").split("\n"), lines);
+  assert.equal((body["details"] as { parent_model: string }).parent_model, "acme/alpha-GGUF:Q4_K_M");
+  for (const line of lines) assert.ok(String(body["modelfile"]).includes(`\nPARAMETER ${line}\n`), line);
+});
+
 test("a file that cannot be read, and one without tokens for gaps", () => {
   const body = showBody(shown({ ...facts, nCtxTrain: null }, { contextLength: 512 }), null);
   assert.deepEqual(body["capabilities"], ["completion"]);

@@ -2,14 +2,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GatewayError } from "../../../../src/core/errors.ts";
+import type { Variant } from "../../../../src/desired/document/document.ts";
 import { type CompatRequest, readRequest } from "../../../../src/http/openai/request.ts";
 import type { CachedModel } from "../../../../src/plan/observed.ts";
 
-/** Every name means the one model, but for "nothing". */
+const variant: Variant = {
+  name: "strict",
+  set: { temperature: 0.5, max_tokens: 100, stop: ["x"], chat_template_kwargs: { enable_thinking: false }, top_k: 7 },
+  force: ["max_tokens", "top_k"],
+};
+
+/** Every name means the one model, but for "nothing" and its variant. */
 const catalog = {
-  resolve: (name: string) => {
+  named: (name: string) => {
     if (name === "nothing") throw new GatewayError("model_not_found", "no");
-    return { id: "acme/alpha:Q8_0" } as CachedModel;
+    return { model: { id: "acme/alpha:Q8_0" } as CachedModel, variant: name === variant.name ? variant : null };
   },
 };
 
@@ -96,4 +103,61 @@ test("what is not as it must be is refused by its name", async () => {
 
 test("a byte order mark before the body is no part of it", async () => {
   assert.equal((await read(`\ufeff{${id}}`)).left, `{${id}}`);
+});
+
+test("a variant fills in what the client has not sent, and replaces what it forces; the rest goes on to the byte", async () => {
+  const filled =
+    '"temperature":0.5,"stop":["x"],"stop_sequences":["x"],"chat_template_kwargs":{"enable_thinking":false}';
+  const cases: readonly (readonly [text: string, left: string])[] = [
+    [
+      '{ "n":1,"model" : "strict" }',
+      `{ "n":1,"model" : "acme/alpha:Q8_0","temperature":0.5,"max_tokens":100,"stop":["x"],"stop_sequences":["x"],"chat_template_kwargs":{"enable_thinking":false},"top_k":7 }`,
+    ],
+    // What the client sent stays, also inside of an object, which counts whole; what is forced is replaced where it stands.
+    [
+      '{"top_k":1,"temperature":0, "chat_template_kwargs":{"x":1},"stop":"y","model":"strict","max_tokens":5}',
+      `{"top_k":7,"temperature":0, "chat_template_kwargs":{"x":1},"stop":"y",${id},"max_tokens":100}`,
+    ],
+    // Null is as good as absent.
+    [
+      '{"model":"strict","temperature":null,"max_tokens":1,"top_k":9}',
+      `{${id},"stop":["x"],"stop_sequences":["x"],"chat_template_kwargs":{"enable_thinking":false},"temperature":0.5,"max_tokens":100,"top_k":7}`,
+    ],
+    // Of two names of one meaning the engine would take the one that is not forced.
+    [
+      '{"n_predict":500,"model":"strict","max_completion_tokens":9,"stop_sequences":[],"top_k":2}',
+      `{"n_predict":100,${id},"temperature":0.5,"chat_template_kwargs":{"enable_thinking":false},"max_completion_tokens":100,"stop_sequences":[],"top_k":7}`,
+    ],
+    // Only members of the body itself count.
+    [
+      '{"model":"strict","options":{"temperature":1,"top_k":1},"max_tokens":1,"top_k":1}',
+      `{${id},${filled},"options":{"temperature":1,"top_k":1},"max_tokens":100,"top_k":7}`,
+    ],
+  ];
+  for (const [text, left] of cases)
+    for (const padding of ["", " ".repeat(16 * 1024)]) {
+      const request = await read(text + padding);
+      assert.deepEqual(JSON.parse(request.left), JSON.parse(left), text);
+      assert.equal(request.left.replaceAll(" ", ""), left.replaceAll(" ", ""), text);
+      assert.equal(request.model.id, "acme/alpha:Q8_0");
+    }
+  const [plain] = (await readRequest(Buffer.from(`{${id},"temperature":1}`), catalog)).body;
+  assert.equal(Buffer.from(plain ?? []).toString(), `{${id},"temperature":1}`);
+});
+
+test("a large body is filled in without a copy of it", async () => {
+  const image = "x".repeat(20 << 20);
+  const body = Buffer.from(
+    `{"messages":["${image}"],"temperature":1,"model":"strict","top_k":1,"n":${"[".repeat(400)}${"]".repeat(400)}}`,
+  );
+  const request = await readRequest(body, catalog);
+  const pieces = request.body;
+  assert.ok(
+    pieces.every(({ buffer, length }) => buffer === body.buffer || length < 200),
+    "slices of the body itself",
+  );
+  const text = Buffer.concat(pieces).toString();
+  const start = text.indexOf('"temperature"');
+  assert.equal(text.slice(0, start), body.toString().slice(0, start));
+  assert.match(text.slice(start), /^"temperature":1,"model":"acme\/alpha:Q8_0","max_tokens":100,"stop":\["x"\],/);
 });
