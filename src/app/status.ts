@@ -49,7 +49,12 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       hub: hub.reachability(),
       engineProblem: engine.problem(),
       state: stateFolder.report(),
-      requests: { failing: scheduler.failing(), cuts: scheduler.cuts(), drainMs: settings.drainMs },
+      requests: {
+        failing: scheduler.failing(),
+        firstTokens: scheduler.firstTokens(),
+        cuts: scheduler.cuts(),
+        drainMs: settings.drainMs,
+      },
       command: settings.command,
     };
     models = modelIds(desired, plan.unmanaged);
