@@ -135,6 +135,7 @@ function wakeLoop(events: Base["events"], loop: Loop): void {
   events.on("changed", () => loop.wake());
   events.on("documentChanged", () => loop.wake());
   events.on("loadFailed", () => loop.wake());
+  events.on("loadVerified", () => loop.wakeLater());
   events.on("modelDrained", () => loop.wake());
   events.on("routerChanged", (event) => {
     if (!event) loop.wake();

@@ -37,7 +37,8 @@ export interface GatewayEvents {
   /** Its last answer is over. */
   modelIdle: [id: string];
   modelDrained: [model: string, cut: number];
-  /** By the router's id. */
+  /** By the router's id: its process has given its first token. */
+  loadVerified: [id: string];
   loadFailed: [id: string];
   /** A worker was lost while these models used it. */
   workersLost: [models: readonly string[], message: string];

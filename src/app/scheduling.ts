@@ -1,6 +1,7 @@
 // The scheduler, wired to the newest pass and the document. Starts nothing.
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
+import { askFirstToken } from "../engines/llama/first-token.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { createScheduler } from "../scheduler/scheduler.ts";
 import type { Base } from "./events.ts";
@@ -45,6 +46,8 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     },
     onUse: (id) => events.emit("modelInUse", id),
     onIdle: (id) => events.emit("modelIdle", id),
+    askFirstToken,
+    onLoadVerified: (id) => events.emit("loadVerified", id),
     onLoadFailed: (id) => {
       void checkFiles(modelOf(id));
       events.emit("loadFailed", id);

@@ -53,7 +53,12 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       hub: hub.reachability(),
       engineProblem: engine.problem(),
       state: stateFolder.report(),
-      requests: { failing: scheduler.failing(), cuts: scheduler.cuts(), drainMs: settings.drainMs },
+      requests: {
+        failing: scheduler.failing(),
+        firstTokens: scheduler.firstTokens(),
+        cuts: scheduler.cuts(),
+        drainMs: settings.drainMs,
+      },
       fits: new Map(
         desired.document.models.flatMap(({ id }) => {
           const cached = cachedIn(observed, id);

@@ -1,6 +1,7 @@
 // Which models are loaded, and which requests wait: the second controller beside the reconciler. README.md has the rules.
 import type { GatewayError } from "../core/errors.ts";
 import type { KeepAlive } from "../core/keep-alive.ts";
+import type { TokenAnswer } from "../core/token-answer.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { Router } from "../engines/llama/router.ts";
 import { createChanges } from "./changes.ts";
@@ -9,7 +10,7 @@ import { routerCalls } from "./router-calls.ts";
 import type { RpcGate } from "./rpc-gate.ts";
 import { createRunner, type Handlers } from "./run.ts";
 import { failingLoads } from "./state/load-backoff.ts";
-import { expiresAt, inFlight, isOpen, keepsWaiting, waiting } from "./state/tickets.ts";
+import { expiresAt, firstTokens, inFlight, isOpen, keepsWaiting, waiting } from "./state/tickets.ts";
 import type { Limits, World } from "./state/world.ts";
 
 export type Scheduler = ReturnType<typeof createScheduler>;
@@ -31,6 +32,9 @@ export interface SchedulerOptions {
   readonly onUse: (id: string) => void;
   /** The last answer in flight of a model has ended. */
   readonly onIdle: (id: string) => void;
+  readonly askFirstToken: (instance: Instance) => Promise<TokenAnswer>;
+  /** A new process has given its first token. */
+  readonly onLoadVerified: (id: string) => void;
   readonly onLoadFailed: (id: string) => void;
   /** A drain has ended; `cut` answers had not. */
   readonly onDrained: (id: string, cut: number) => void;
@@ -60,9 +64,16 @@ export function createScheduler(options: SchedulerOptions) {
     ...requestHandlers,
     ...changeHandlers,
     ...routerCalls(runner, router, gate),
+    askToken: ({ id }) => void askToken(id),
+    loadVerified: ({ id }) => options.onLoadVerified(id),
     loadFailed: ({ id }) => options.onLoadFailed(id),
     warn: ({ message, fields }) => options.warn(message, fields),
   };
+
+  async function askToken(id: string): Promise<void> {
+    const asked = instance(id);
+    if (asked) send({ kind: "tokenAnswered", id, origin: asked.origin, answer: await options.askFirstToken(asked) });
+  }
 
   function world(): World {
     loaded = new Map(router.instances.list().map((each) => [each.id, each]));
@@ -99,6 +110,8 @@ export function createScheduler(options: SchedulerOptions) {
     waiting: () => waiting(state, now()),
     /** Whether requests wait for this process, in it or before it, or for any model slot. */
     keepsWaiting: (process: Instance) => keepsWaiting(state, process.id, process),
+    /** Of loaded models: how long the first token of their process took, ms; null: it has not come yet. */
+    firstTokens: () => firstTokens(state),
     /** Models whose last load failed. */
     failing: () => failingLoads(state),
     /** Ends the backoff of a model whose load failed, or of all of them. */

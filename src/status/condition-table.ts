@@ -217,6 +217,7 @@ export const conditionTable = {
     Loaded: yes("It is loaded."),
     Unloaded: no("It is not loaded."),
     Loading: no("It is being loaded."),
+    Verifying: no("Its process has started, and is given requests after its first token."),
     LoadFailed: no("Its last load failed."),
     LoadFailing: no(
       "Its loads fail; the message has the engine's last output and the time of the next try.",

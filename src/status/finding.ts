@@ -51,6 +51,8 @@ export interface RequestFacts {
     string,
     { readonly failures: number; readonly until: number; readonly message: string }
   >;
+  /** Of loaded models: how long the first token of their process took, ms; null: it has not come yet. */
+  readonly firstTokens: ReadonlyMap<string, number | null>;
   /** What the last drain of a model cut. */
   readonly cuts: ReadonlyMap<string, { readonly count: number; readonly at: number }>;
   readonly drainMs: number;

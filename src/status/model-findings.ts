@@ -1,7 +1,7 @@
 // What is true of one model. Pure.
 import { runnableContext } from "../core/context-size.ts";
 import type { BackoffEntry } from "../plan/actions.ts";
-import { type CachedModel, cachedIn, isOfRepo, type Observed } from "../plan/observed.ts";
+import { type CachedModel, cachedIn, isOfRepo, type Observed, type RouterModel } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { holdsFilesOf } from "../plan/removals.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
@@ -100,13 +100,22 @@ function loaded({ observed: { router }, requests }: StatusInput, cached: CachedM
   if (router.models.state === "unknown") return finding("Loaded", "NotObserved", router.models.why);
   const listed = router.models.value.find((model) => cached !== undefined && model.id === cached.upstreamId);
   if (!listed) return finding("Loaded", "NotListed");
-  if (listed.value === "loaded")
-    return finding("Loaded", "Loaded", `It is loaded with ${listed.nCtx ?? "unknown"} tokens of context.`);
+  if (listed.value === "loaded") return loadedNow(listed, requests);
   if (listed.value === "loading") return finding("Loaded", "Loading");
   const failing = loadFailing(listed.id, requests);
   if (failing) return failing;
   if (listed.failed) return finding("Loaded", "LoadFailed");
   return finding("Loaded", "Unloaded", `The router reports it as ${listed.value}.`);
+}
+
+function loadedNow({ id, nCtx }: RouterModel, { firstTokens }: RequestFacts): Finding {
+  const ms = firstTokens.get(id) ?? null;
+  if (ms === null) return finding("Loaded", "Verifying");
+  return finding(
+    "Loaded",
+    "Loaded",
+    `It is loaded with ${nCtx ?? "unknown"} tokens of context. Its first token took ${ms} ms.`,
+  );
 }
 
 /** What is known of loads that failed, of a model that is not loaded. */

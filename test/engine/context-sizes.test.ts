@@ -52,8 +52,8 @@ test("interface 2, Preset file: a default and a model's own size are in it, and 
   await gateway.until(
     "loaded",
     () =>
-      loadedContext(gateway, beta) === "It is loaded with 1024 tokens of context." &&
-      loadedContext(gateway, alpha) === "It is loaded with 2048 tokens of context.",
+      loadedContext(gateway, beta)?.startsWith("It is loaded with 1024 tokens of context.") === true &&
+      loadedContext(gateway, alpha)?.startsWith("It is loaded with 2048 tokens of context.") === true,
   );
 
   await gateway.json("/api/desired?wait=true", patchWith({ context: null, models: { [beta]: null } }));
@@ -93,7 +93,7 @@ test("interface 4, Context size on no command line: neither there nor in its env
     await gateway.ask(model);
     await gateway.until(
       "loaded",
-      () => loadedContext(gateway, model) === `It is loaded with ${size} tokens of context.`,
+      () => loadedContext(gateway, model)?.startsWith(`It is loaded with ${size} tokens of context.`) === true,
     );
   }
 });

@@ -36,6 +36,7 @@ export function loadingModel(answer: (stream: boolean) => string, tickMs: number
     pid: null,
     workers: [],
     slots: 4,
+    task: "completion" as const,
     retain: () => () => undefined,
   };
   const deps = {

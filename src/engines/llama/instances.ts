@@ -24,6 +24,8 @@ export interface Instance {
   readonly workers: readonly string[];
   /** Requests that its process computes at once. */
   readonly slots: number;
+  /** What it was started for: it refuses the others. */
+  readonly task: "completion" | "embedding" | "rerank";
   /** Counts a response in flight; call the result when it has ended. */
   retain(): () => void;
 }
@@ -57,6 +59,7 @@ function createEntry(
     pid: input?.pid ?? null,
     workers: endpointsOf(model),
     slots: slotsOf(model),
+    task: taskOf(model),
     routerPid: router.pid,
     users: 0,
     isDetached: false,
@@ -141,6 +144,11 @@ const usualSlots = 4;
 function slotsOf(model: RouterModel): number {
   const given = Number(optionOf(model, "--parallel") ?? 0);
   return given > 0 ? given : usualSlots;
+}
+
+function taskOf({ args }: RouterModel): Instance["task"] {
+  if (args.includes("--reranking") || args.includes("--rerank")) return "rerank";
+  return args.includes("--embeddings") || args.includes("--embedding") ? "embedding" : "completion";
 }
 
 interface Input {

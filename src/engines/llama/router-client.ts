@@ -131,7 +131,8 @@ function toRouterModel({ id, status, meta }: ListedModel): RouterModel {
   };
 }
 
-function messageOf(text: string): string {
+/** Of a body with an error. */
+export function messageOf(text: string): string {
   const body = parseJson(text) as { error?: { message?: string } } | null;
   return body?.error?.message ?? text.slice(0, 300);
 }

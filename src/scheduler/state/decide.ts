@@ -1,6 +1,7 @@
 // The scheduler's one decision: what has to be done about an event. Changes the state that it is given, and nothing else.
 import { drainBegan, settleDrains } from "./drains.ts";
 import type { Effect, Event } from "./events.ts";
+import { followFirstTokens, settleFirstTokens, tokenAnswered } from "./first-token.ts";
 import { followProcesses, keep, unloadIdle, useEnds } from "./idle.ts";
 import { endBackoff } from "./load-backoff.ts";
 import {
@@ -39,6 +40,7 @@ const notes: { readonly [K in Event["kind"]]: (state: State, event: Extract<Even
   workersChecked: (state, { verdict }) => workersChecked(state, verdict),
   loadSent: (state, { error }) => loadSent(state, error),
   loadEnded,
+  tokenAnswered: (state, { id, origin, answer }) => tokenAnswered(state, id, origin, answer),
   unload: (state, { id }) => unloadOnRequest(state, id),
   unloadSent: (state, { id, error }) => unloadSent(state, id, error),
   drainBegan: (state, { drain, models }) => drainBegan(state, drain, models),
@@ -54,6 +56,7 @@ function observed(state: State, world: World): void {
   if (world.isBehind && !state.world.isBehind) state.behindSince = state.now;
   state.world = world;
   followProcesses(state);
+  followFirstTokens(state);
   checkWorkersAgain(state);
 }
 
@@ -68,6 +71,7 @@ function isCalm(state: State): boolean {
 function review(state: State): void {
   state.wakeAt = Number.POSITIVE_INFINITY;
   settleUnloads(state);
+  settleFirstTokens(state);
   settleLoad(state);
   refuse(state);
   rank(state);

@@ -1,5 +1,6 @@
 // What goes into the scheduler's state and comes out of it, as plain data: events and effects. README.md has both as a table.
 import type { GatewayError } from "../../core/errors.ts";
+import type { TokenAnswer } from "../../core/token-answer.ts";
 import type { World } from "./world.ts";
 
 /** `load`: of any model; `room`: a model slot; `turn`: the process is busy or has to leave; `size`: another context size. */
@@ -43,6 +44,8 @@ export type Event = { readonly now: number } & (
   | { readonly kind: "loadSent"; readonly error: GatewayError | null }
   /** `why`: the engine's own message; `workers`: with which RPC workers, for the message. */
   | { readonly kind: "loadEnded"; readonly isWorkerLost: boolean; readonly why: string; readonly workers: string }
+  /** `origin`: of the process that was asked. */
+  | { readonly kind: "tokenAnswered"; readonly id: string; readonly origin: string; readonly answer: TokenAnswer }
   | { readonly kind: "unload"; readonly id: string }
   | { readonly kind: "unloadSent"; readonly id: string; readonly error: GatewayError | null }
   | { readonly kind: "drainBegan"; readonly drain: number; readonly models: readonly string[] | "all" }
@@ -61,6 +64,9 @@ export type Effect =
   | { readonly kind: "releaseWorkers" }
   | { readonly kind: "load"; readonly id: string }
   | { readonly kind: "explainEnd"; readonly id: string }
+  | { readonly kind: "askToken"; readonly id: string }
+  /** Its process has given its first token. */
+  | { readonly kind: "loadVerified"; readonly id: string }
   | { readonly kind: "loadFailed"; readonly id: string }
   | { readonly kind: "unload"; readonly id: string }
   | { readonly kind: "unloaded"; readonly id: string; readonly error: GatewayError | null }

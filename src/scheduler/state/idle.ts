@@ -1,5 +1,5 @@
 // How long an idle model stays loaded: its last request sets it. The time is the process's, and goes with it.
-import type { Model } from "./model.ts";
+import { isBelieved, type Model } from "./model.ts";
 import { noTurn } from "./placement.ts";
 import { isHeld, isLoading, modelOf, type State, wake } from "./state.ts";
 import { beginUnload } from "./unloads.ts";
@@ -49,7 +49,7 @@ export function followProcesses(state: State): void {
 export function unloadIdle(state: State): void {
   for (const model of state.models.values()) {
     const { id, idle, inFlight } = model;
-    if (!idle || inFlight > 0 || state.world.isPinned(id)) continue;
+    if (!idle || inFlight > 0 || !isBelieved(model) || state.world.isPinned(id)) continue;
     if (idle.dueAt > state.now) wake(state, idle.dueAt);
     // What stands against it ends with an event.
     else if (!isHeld(state, model) && !isLoading(state, id) && state.world.isReady) beginUnload(state, model, "idle");

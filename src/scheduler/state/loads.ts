@@ -3,8 +3,8 @@
 import { GatewayError } from "../../core/errors.ts";
 import { placedValues } from "../../plan/observed.ts";
 import type { Event, WorkersVerdict } from "./events.ts";
-import { noteFailure } from "./load-backoff.ts";
-import type { Load, Model } from "./model.ts";
+import { failLoad } from "./load-failures.ts";
+import { isBelieved, type Load, type Model } from "./model.ts";
 import { noTurn, type Placed, roomFor, turnAfter } from "./placement.ts";
 import { pinnedError, reject } from "./queues.ts";
 import { emit, isHeld, modelOf, type State, wake } from "./state.ts";
@@ -162,22 +162,21 @@ export function settleLoad(state: State): void {
   const model = modelOf(state, load.id);
   const { world } = state;
   const value = world.listed.get(load.id);
-  if (world.loaded.has(load.id)) return succeed(state, load, model);
+  if (world.loaded.has(load.id) && isBelieved(model)) return succeed(state, load, model);
   // A router that is gone: requests wait for the next one.
   if (!world.isReady) return endLoad(state);
   if (value === undefined) return vanish(state, load.id, "went away");
   if (load.timeout !== null) {
     if (model.unload === null) explainEnd(state, load);
-  } else if (value !== "unloaded") limit(state, load, model);
-  else if (!world.isCached(load.id)) vanish(state, load.id, "was removed");
+  } else if (value !== "unloaded") {
+    if (model.unload === null) limit(state, load, model);
+  } else if (!world.isCached(load.id)) vanish(state, load.id, "was removed");
   else if (load.isUnwanted || isHeld(state, model)) endLoad(state);
   else explainEnd(state, load);
 }
 
 function succeed(state: State, load: Load, model: Model): void {
   model.turn = turnAfter(state.now - load.since, state.now);
-  model.hasEndedOnce = false;
-  model.failing = null;
   endLoad(state);
 }
 
@@ -217,10 +216,7 @@ export function loadEnded(state: State, { isWorkerLost, why, workers }: Extract<
     return;
   }
   model.hasEndedOnce = false;
-  const message = `${load.timeout ?? why}${workers}`;
-  noteFailure(state, model, message);
-  reject(state, load.id, new GatewayError("model_load_failed", `${load.id} could not be loaded: ${message}`));
-  emit(state, { kind: "loadFailed", id: load.id });
+  failLoad(state, model, `${load.timeout ?? why}${workers}`);
 }
 
 function endLoad(state: State): void {

@@ -19,6 +19,7 @@ export class Model {
   workersSince: number | null = null;
   lastUsed = 0;
   turn: Turn = noTurn;
+  firstToken: FirstToken | null = null;
   idle: Idle | null = null;
   failing: FailingLoad | null = null;
   /** Its last load ended early and is made again. */
@@ -34,6 +35,26 @@ export interface Unload {
   /** The router has taken the call. */
   isSent: boolean;
   readonly cause: "idle" | "request" | { readonly slotFor: string };
+}
+
+/** What has come of the first question to a process; gone with the process. */
+export interface FirstToken {
+  readonly origin: string;
+  /** ms; when it was asked first. */
+  readonly since: number;
+  /** `refused`: it is to be unloaded. */
+  state: "asked" | "given" | "refused";
+  /** ms; when the question, or the unload, is repeated. Infinity: not by itself. */
+  againAt: number;
+  /** How long it took. */
+  ms: number;
+  /** Why it was refused. */
+  why: string;
+}
+
+/** It is given requests. */
+export function isBelieved({ firstToken }: Model): boolean {
+  return firstToken?.state === "given";
 }
 
 /** How long a process stays loaded; gone with the process. */

@@ -3,7 +3,7 @@ import { GatewayError, stoppingError } from "../../core/errors.ts";
 import type { Ticket, WaitReason } from "./events.ts";
 import { useBegins } from "./idle.ts";
 import { backoffRefusal } from "./load-backoff.ts";
-import type { Model } from "./model.ts";
+import { isBelieved, type Model } from "./model.ts";
 import { emit, isHeld, isLoading, modelOf, type State, wake } from "./state.ts";
 
 /** How long a model in the cache may take to appear on the router's list. */
@@ -23,10 +23,10 @@ export function admit(state: State, id: string, now: number): boolean {
   return true;
 }
 
-/** The model is loaded, not held, and its process takes one more. */
+/** The model is loaded and has given a token, is not held, and its process takes one more. */
 function hasTurn(state: State, model: Model): boolean {
   const loaded = state.world.loaded.get(model.id);
-  if (loaded === undefined || isHeld(state, model) || state.yielding === model.id) return false;
+  if (loaded === undefined || !isBelieved(model) || isHeld(state, model) || state.yielding === model.id) return false;
   return model.inFlight < Math.max(fewestAtOnce, 2 * loaded.slots);
 }
 
@@ -109,9 +109,11 @@ export function grant(state: State): void {
 export function refuse(state: State): void {
   const { world, limits } = state;
   for (const model of state.models.values()) {
-    if (model.queue.length === 0 || isHeld(state, model) || world.loaded.has(model.id)) continue;
-    const problem = world.isReady ? loadRefusal(state, model) : world.engineProblem;
+    if (model.queue.length === 0 || isHeld(state, model)) continue;
+    const isLoaded = world.loaded.has(model.id);
+    const problem = isLoaded ? tokenRefusal(model) : world.isReady ? loadRefusal(state, model) : world.engineProblem;
     if (problem) reject(state, model.id, problem);
+    else if (isLoaded) continue;
     else if (!world.isReady) rejectOverdue(state, model, "router", limits.routerWaitMs, noRouter);
     else rejectOverdue(state, model, "room", limits.loadTimeoutMs, noRoom);
   }
@@ -120,6 +122,15 @@ export function refuse(state: State): void {
 function loadRefusal(state: State, model: Model): GatewayError | null {
   if (state.world.refusal || isLoading(state, model.id)) return state.world.refusal;
   return unlistedError(state, model) ?? backoffRefusal(state, model);
+}
+
+/** Its process gives no token, and could not be unloaded yet. */
+function tokenRefusal({ id, firstToken }: Model): GatewayError | null {
+  return firstToken?.state === "refused" ? loadError(id, firstToken.why) : null;
+}
+
+export function loadError(id: string, why: string): GatewayError {
+  return new GatewayError("model_load_failed", `${id} could not be loaded: ${why}`);
 }
 
 /** It may be removed while requests wait for it. */
@@ -185,7 +196,7 @@ export function explain(state: State): void {
 
 function reasonOf(state: State, model: Model): WaitReason {
   if (isHeld(state, model)) return "drain";
-  if (state.world.loaded.has(model.id)) return "turn";
+  if (state.world.loaded.has(model.id)) return isBelieved(model) ? "turn" : "load";
   if (!state.world.isReady) return "router";
   if (model.workersSince !== null) return "workers";
   return state.load === null && state.isCrowded ? "room" : "load";

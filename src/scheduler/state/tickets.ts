@@ -1,6 +1,7 @@
 // Views of the requests in the state, for status and for other queues.
 
 import type { WaitReason } from "./events.ts";
+import { isBelieved } from "./model.ts";
 import { isDrained, type State } from "./state.ts";
 import type { Loaded } from "./world.ts";
 
@@ -30,6 +31,14 @@ export function inFlight(state: State): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { id, inFlight: count } of state.models.values()) if (count > 0) counts.set(id, count);
   return counts;
+}
+
+/** ms that the first token of each process took, by model; null: it has not come yet. */
+export function firstTokens(state: State): ReadonlyMap<string, number | null> {
+  const models = [...state.models.values()];
+  return new Map(
+    models.flatMap((each) => (each.firstToken ? [[each.id, isBelieved(each) ? each.firstToken.ms : null]] : [])),
+  );
 }
 
 /** Whether requests wait for this process, in it or before it, or for any model slot. */

@@ -78,6 +78,7 @@ function world(mode: ChatContextMode = "apply", first = 8192): World {
               pid: null,
               workers: [],
               slots: 4,
+              task: "completion" as const,
               retain: () => () => undefined,
             };
             return { instance, overdue: () => null, release: () => void leases-- };

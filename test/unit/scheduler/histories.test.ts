@@ -4,12 +4,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { GatewayError } from "../../../src/core/errors.ts";
-import type { LoadOutcome } from "./machine-parts.ts";
+import type { LoadOutcome, TokenOutcome } from "./machine-parts.ts";
 import { Machine } from "./simulated-machine.ts";
 
 const runs = Number(process.env["HISTORIES"] ?? 4_000);
 const ids = ["a", "b", "c"] as const;
 const outcomes: readonly LoadOutcome[] = ["loads", "ends", "loads", "stalls", "refused", "breaksOff", "deaf", "loads"];
+const tokens: readonly TokenOutcome[] = ["given", "refused", "none", "silent"];
 const refusal = new GatewayError("too_few_workers", "too few");
 
 /** One step of a history: what happens, to which model, how long. Small numbers are plain requests. */
@@ -28,6 +29,12 @@ function perform(machine: Machine, code: number): void {
   const amount = (code >> 8) & 0xff;
   const client = machine.clients[machine.clients.length - 1 - (amount % 8)];
   switch (code & 31) {
+    case 8:
+      if (amount % 2 === 0) machine.token = tokens[(amount >> 1) % tokens.length] ?? "given";
+      machine.tokenMs = 1 + amount * 20;
+      return;
+    case 9:
+      return machine.loadElsewhere(id);
     case 10:
     case 11:
       return machine.leave(client);
@@ -122,6 +129,7 @@ function calm(machine: Machine): void {
     isWorkerLost: false,
     unloadFails: false,
     outcome: "loads",
+    token: "given",
     verdict: { kind: "ready", stallMs: Number.POSITIVE_INFINITY },
     refusal: null,
   });

@@ -1,9 +1,13 @@
 // What the simulated machine is made of.
 import type { GatewayError } from "../../../src/core/errors.ts";
+import type { TokenAnswer } from "../../../src/core/token-answer.ts";
 import type { Event, Ticket } from "../../../src/scheduler/state/events.ts";
-import type { Limits } from "../../../src/scheduler/state/world.ts";
+import type { Limits, Loaded, World } from "../../../src/scheduler/state/world.ts";
 
 export type LoadOutcome = "loads" | "ends" | "stalls" | "refused" | "breaksOff" | "deaf";
+
+/** What a process does when it is asked for a token; `silent`: nothing, for ever. */
+export type TokenOutcome = TokenAnswer["kind"] | "silent";
 
 export interface Client {
   readonly ticket: Ticket;
@@ -15,6 +19,9 @@ export interface Client {
 export interface Process {
   value: "loading" | "loaded";
   readonly origin: string;
+  hasGivenToken: boolean;
+  /** Another program had it loaded. */
+  readonly isForeign?: boolean;
 }
 
 /** An event without its time. */
@@ -32,3 +39,39 @@ export const limits: Limits = {
   routerWaitMs: 30_000,
   keepAliveMs: 120_000,
 };
+
+/** What a process says; null: nothing, for ever. */
+export function tokenOf(process: Process | undefined, origin: string, token: TokenOutcome): TokenAnswer | null {
+  if (process?.origin !== origin) return { kind: "none" };
+  if (token === "silent") return null;
+  process.hasGivenToken ||= token === "given";
+  return token === "refused" ? { kind: token, why: "500" } : { kind: token };
+}
+
+interface Watched extends Pick<World, "isReady" | "isBehind" | "engineProblem" | "refusal"> {
+  readonly listed: ReadonlySet<string>;
+  readonly processes: ReadonlyMap<string, Process>;
+  readonly loaded: ReadonlyMap<string, Loaded>;
+  readonly slots: number;
+  readonly file: number;
+  readonly pinned: ReadonlySet<string>;
+  readonly cached: ReadonlySet<string>;
+}
+
+/** The machine as the scheduler is shown it. */
+export function worldOf(machine: Watched): World {
+  const { isReady, isBehind, engineProblem, refusal, listed, processes } = machine;
+  const known = isReady ? [...listed] : [];
+  return {
+    isReady,
+    listed: new Map(known.map((id) => [id, processes.get(id)?.value ?? "unloaded"])),
+    loaded: new Map(machine.loaded),
+    modelsMax: machine.slots,
+    isBehind,
+    inputs: String(machine.file),
+    engineProblem,
+    refusal,
+    isPinned: (id) => machine.pinned.has(id),
+    isCached: (id) => machine.cached.has(id),
+  };
+}

@@ -56,7 +56,7 @@ describe("drains", () => {
 describe("idle models", () => {
   it("are unloaded after their time, which their last request sets, and which goes with the process", () => {
     const machine = loaded({ keepAliveMs: 60_000 });
-    assert.equal(expiresAt(machine.state, "a", machine.time), machine.time - 7_989 + 60_000);
+    assert.equal(expiresAt(machine.state, "a", machine.time), machine.time - 7_979 + 60_000);
     const answer = machine.ask("a", 1_000);
     machine.send({ kind: "keep", id: "a", keepMs: 2_000 });
     machine.run(2_900);

@@ -1,7 +1,7 @@
 // The safety properties of the scheduler: what must hold at every effect, whatever has happened.
 import assert from "node:assert/strict";
 import type { State } from "../../../src/scheduler/state/state.ts";
-import type { Change, Client } from "./machine-parts.ts";
+import type { Change, Client, Process } from "./machine-parts.ts";
 
 /** What is judged: the state beside what has really happened. */
 interface Watched {
@@ -10,7 +10,7 @@ interface Watched {
   readonly slots: number;
   readonly active: ReadonlySet<Client>;
   readonly loaded: ReadonlyMap<string, unknown>;
-  readonly processes: ReadonlyMap<string, unknown>;
+  readonly processes: ReadonlyMap<string, Process>;
   readonly pinned: ReadonlySet<string>;
   readonly requested: ReadonlySet<string>;
   readonly changes: ReadonlyMap<number, Change>;
@@ -19,6 +19,7 @@ interface Watched {
 export function requireSafeGrant(machine: Watched, { ticket: { id, number }, state }: Client): void {
   assert.equal(state, "waits", "a client that left costs nothing: only a request that waits is granted");
   assert.ok(machine.loaded.has(id), "grants only to models that are loaded");
+  assert.ok(machine.processes.get(id)?.hasGivenToken ?? true, "no request for a process that has given no token");
   for (const { models } of machine.changes.values()) assert.ok(!covers(models, id), "a draining model admits nobody");
   for (const other of machine.active)
     if (other.ticket.id === id && other.state === "waits" && other.ticket.queuedAt < machine.time)
@@ -28,13 +29,14 @@ export function requireSafeGrant(machine: Watched, { ticket: { id, number }, sta
 export function requireSafeLoad(machine: Watched, id: string): void {
   const isAsked = [...machine.active].some(({ ticket, state }) => ticket.id === id && state === "waits");
   assert.ok(isAsked, "a client that left costs nothing: no load without a request that waits");
-  const others = [...machine.processes.keys()].filter((other) => other !== id);
+  const others = [...machine.processes].filter(([other, { isForeign = false }]) => other !== id && !isForeign);
   assert.ok(others.length < machine.slots, "no two models in one slot");
   for (const { models } of machine.changes.values()) assert.ok(!covers(models, id), "no load of a draining model");
 }
 
 export function requireSafeUnload({ requested, state, pinned, active }: Watched, id: string): void {
-  const isRequested = requested.has(id) || state.load?.id === id;
+  const isRefused = state.models.get(id)?.firstToken?.state === "refused";
+  const isRequested = requested.has(id) || state.load?.id === id || isRefused;
   assert.ok(!pinned.has(id) || isRequested, "a pinned model never leaves for another, nor for lack of use");
   const isUsed = [...active].some((client) => client.ticket.id === id && client.state === "answers");
   assert.ok(!isUsed || isRequested, "no model is unloaded that answers");

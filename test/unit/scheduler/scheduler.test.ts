@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { GatewayError } from "../../../src/core/errors.ts";
+import type { TokenAnswer } from "../../../src/core/token-answer.ts";
 import type { Instance } from "../../../src/engines/llama/instances.ts";
 import type { Router } from "../../../src/engines/llama/router.ts";
 import { createScheduler, type Scheduler } from "../../../src/scheduler/scheduler.ts";
@@ -13,6 +14,8 @@ interface Scene {
   readonly told: string[];
   /** What the next load or unload fails with. */
   failsWith: GatewayError | null;
+  /** What the next process does when it is asked for a token. */
+  answers: TokenAnswer;
   /** Answers in flight that hold an instance. */
   retained: number;
 }
@@ -24,7 +27,7 @@ function instanceOf(id: string, scene: () => Scene): Instance {
     scene().retained++;
     return () => void scene().retained--;
   };
-  const facts = { key: "", ctxSize: null, nCtx: null, pid: null, workers: [], slots: 1 };
+  const facts = { key: "", ctxSize: null, nCtx: null, pid: null, workers: [], slots: 1, task: "completion" as const };
   return { id, origin: `http://127.0.0.1/${id}`, ...facts, retain };
 }
 
@@ -73,12 +76,17 @@ function start(keepAliveMs = 60_000, slots = 2): Scene {
     isPinned: () => false,
     onUse: (id) => void told.push(`use ${id}`),
     onIdle: (id) => void told.push(`idle ${id}`),
+    askFirstToken: async ({ id }) => {
+      told.push(`ask ${id}`);
+      return scene.answers;
+    },
+    onLoadVerified: (id) => void told.push(`verified ${id}`),
     onLoadFailed: (id) => void told.push(`failed ${id}`),
     onDrained: (id, cut) => void told.push(`drained ${id} ${cut}`),
     warn: (message) => void told.push(message),
     now: () => Math.floor(performance.now()),
   });
-  const scene: Scene = { scheduler, told, failsWith: null, retained: 0 };
+  const scene: Scene = { scheduler, told, failsWith: null, answers: { kind: "given" }, retained: 0 };
   scheduler.observe();
   return scene;
 }
@@ -103,7 +111,7 @@ describe("the scheduler", () => {
     lease.release();
     second.release();
     assert.deepEqual([scheduler.inFlight().size, scene.retained], [0, 0]);
-    assert.deepEqual(told, ["load a", "use a", "release workers", "idle a"]);
+    assert.deepEqual(told, ["load a", "ask a", "verified a", "use a", "release workers", "idle a"]);
     assert.equal(scheduler.peek("a")?.id, "a");
   });
 
@@ -124,6 +132,20 @@ describe("the scheduler", () => {
     assert.deepEqual(scene.scheduler.waiting(), []);
     end();
     assert.deepEqual(scene.told, ["load a", "release workers"]);
+  });
+
+  it("gives a process that gives no token to nobody: it is unloaded, and the request fails with the engine's words", async () => {
+    const scene = start();
+    scene.answers = { kind: "refused", why: "500: no." };
+    await assert.rejects(scene.scheduler.acquire("a", stays), {
+      message: "a could not be loaded: it gives no token: 500: no.",
+    });
+    await until("a is unloaded", () => scene.told.includes("unload a"));
+    await assert.rejects(scene.scheduler.acquire("a", stays), { code: "load_failing" });
+    scene.answers = { kind: "given" };
+    scene.scheduler.resetBackoff("a");
+    (await scene.scheduler.acquire("a", stays)).release();
+    assert.equal(typeof scene.scheduler.firstTokens().get("a"), "number");
   });
 
   it("drains: waits for leases, marks those that it cuts, and can be given up", async () => {

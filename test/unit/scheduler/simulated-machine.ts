@@ -6,14 +6,23 @@ import { decide } from "../../../src/scheduler/state/decide.ts";
 import type { Effect, Event, Ticket, WorkersVerdict } from "../../../src/scheduler/state/events.ts";
 import { State } from "../../../src/scheduler/state/state.ts";
 import type { Limits, Loaded } from "../../../src/scheduler/state/world.ts";
-import { type Change, type Client, type EventBody, type LoadOutcome, limits, type Process } from "./machine-parts.ts";
+import {
+  type Change,
+  type Client,
+  type EventBody,
+  type LoadOutcome,
+  limits,
+  type Process,
+  type TokenOutcome,
+  tokenOf,
+  worldOf,
+} from "./machine-parts.ts";
 import { covers, requireLimits, requireSafeGrant, requireSafeLoad, requireSafeUnload } from "./safety.ts";
-import { Agenda, History } from "./virtual-time.ts";
+import { Clock, History } from "./virtual-time.ts";
 
 /** What is loaded, asked for and changed; every member may be set while it runs. */
-export class Machine {
+export class Machine extends Clock {
   readonly state: State;
-  time = 1_000_000;
   slots = 1;
   parallel = 1;
   isReady = true;
@@ -21,6 +30,8 @@ export class Machine {
   loadMs = 2_000;
   unloadMs = 20;
   outcome: LoadOutcome = "loads";
+  tokenMs = 10;
+  token: TokenOutcome = "given";
   unloadFails = false;
   verdict: WorkersVerdict = { kind: "ready", stallMs: Number.POSITIVE_INFINITY };
   isWorkerLost = false;
@@ -51,7 +62,6 @@ export class Machine {
   /** Delivers each event twice: the second time nothing may be left to do. */
   isDoubled = false;
 
-  private readonly agenda = new Agenda();
   readonly loaded = new Map<string, Loaded>();
   /** Models whose unload was asked for. */
   readonly requested = new Set<string>();
@@ -59,9 +69,9 @@ export class Machine {
   private numbers = 0;
   private origins = 0;
   private drains = 0;
-  private lastStep = 1_000_000;
 
   constructor(ids: readonly string[], changed: Partial<Limits> = {}) {
+    super();
     this.state = new State({ ...limits, ...changed });
     for (const id of ids) {
       this.listed.add(id);
@@ -133,6 +143,13 @@ export class Machine {
     if (found !== undefined) this.endChange(found);
   }
 
+  /** Another program has the router load it. */
+  loadElsewhere(id: string): void {
+    if (!this.isReady || !this.listed.has(id) || this.processes.has(id)) return;
+    this.processes.set(id, { value: "loaded", origin: `o${++this.origins}`, hasGivenToken: false, isForeign: true });
+    this.notice();
+  }
+
   unload(id: string): void {
     this.requested.add(id);
     this.send({ kind: "unload", id });
@@ -154,43 +171,17 @@ export class Machine {
     return this.log.text();
   }
 
-  // Time.
-
-  after(ms: number, run: () => void): void {
-    this.agenda.add(this.time + ms, run);
+  protected dueAt(): number {
+    return this.state.wakeAt;
   }
 
-  /** Runs until this much time has passed. */
-  run(ms: number): void {
-    const end = this.time + ms;
-    while (this.step(end));
-    this.moveTo(end);
+  protected tick(): void {
+    this.send({ kind: "tick" });
+    assert.ok(this.state.wakeAt > this.time, "an event is asked for in the future");
   }
 
-  /** Runs until `isOver`, or for the whole time. */
-  runUntil(isOver: () => boolean, ms: number): void {
-    const end = this.time + ms;
-    while (!isOver() && this.step(end));
-  }
-
-  private step(end: number): boolean {
-    const next = this.agenda.next();
-    if (Math.min(next, this.state.wakeAt) > end) return false;
-    if (next <= this.state.wakeAt) {
-      this.moveTo(next);
-      this.agenda.run();
-    } else {
-      this.moveTo(this.state.wakeAt);
-      this.send({ kind: "tick" });
-      assert.ok(this.state.wakeAt > this.time, "an event is asked for in the future");
-    }
-    return true;
-  }
-
-  private moveTo(time: number): void {
-    if ([...this.active].some(({ state }) => state === "answers")) this.answering += time - this.lastStep;
-    this.lastStep = time;
-    this.time = Math.max(this.time, time);
+  protected passed(ms: number): void {
+    if ([...this.active].some(({ state }) => state === "answers")) this.answering += ms;
   }
 
   // The router.
@@ -204,22 +195,7 @@ export class Machine {
     this.loaded.clear();
     for (const [id, { value, origin }] of this.processes)
       if (value === "loaded") this.loaded.set(id, { origin, slots: this.parallel });
-    const known = this.isReady ? [...this.listed] : [];
-    this.send({
-      kind: "observed",
-      world: {
-        isReady: this.isReady,
-        listed: new Map(known.map((id) => [id, this.processes.get(id)?.value ?? "unloaded"])),
-        loaded: new Map(this.loaded),
-        modelsMax: this.slots,
-        isBehind: this.isBehind,
-        inputs: String(this.file),
-        engineProblem: this.engineProblem,
-        refusal: this.refusal,
-        isPinned: (id) => this.pinned.has(id),
-        isCached: (id) => this.cached.has(id),
-      },
-    });
+    this.send({ kind: "observed", world: worldOf(this) });
   }
 
   private apply(effect: Effect): void {
@@ -245,6 +221,8 @@ export class Machine {
         return this.call("explainEnd", 1, () =>
           this.send({ kind: "loadEnded", isWorkerLost: this.isWorkerLost, why: "it broke", workers: "" }),
         );
+      case "askToken":
+        return this.askToken(effect.id);
       case "unload":
         return this.unloading(effect.id);
       case "unloaded":
@@ -259,6 +237,9 @@ export class Machine {
         return this.drained(effect.drain);
       case "readList":
         return this.after(5, () => this.observe());
+      case "loadVerified":
+        assert.ok(this.processes.get(effect.id)?.hasGivenToken ?? true, "no process is believed without a token");
+        return;
       case "loadFailed":
       case "warn":
         return;
@@ -297,7 +278,7 @@ export class Machine {
       if (!this.isReady || !this.listed.has(id) || outcome === "refused" || outcome === "breaksOff")
         return this.send({ kind: "loadSent", error: new GatewayError("router_unavailable", "no", cause) });
       this.loads.push(id);
-      const process: Process = { value: "loading", origin: `o${++this.origins}` };
+      const process: Process = { value: "loading", origin: `o${++this.origins}`, hasGivenToken: false };
       if (!this.processes.has(id)) this.processes.set(id, process);
       this.observe();
       this.send({ kind: "loadSent", error: null });
@@ -310,6 +291,15 @@ export class Machine {
     if (outcome === "ends") this.processes.delete(id);
     else process.value = "loaded";
     if (outcome !== "deaf") this.notice();
+  }
+
+  private askToken(id: string): void {
+    const { origin } = this.loaded.get(id) ?? { origin: "" };
+    const { token } = this;
+    this.call(`askToken ${origin}`, this.tokenMs, () => {
+      const answer = tokenOf(this.processes.get(id), origin, token);
+      if (answer) this.send({ kind: "tokenAnswered", id, origin, answer });
+    });
   }
 
   private unloading(id: string): void {

@@ -1,7 +1,7 @@
 // What is due when in virtual time, and what has happened so far.
 import type { Effect, Event } from "../../../src/scheduler/state/events.ts";
 
-export class Agenda {
+class Agenda {
   private readonly entries: { readonly at: number; readonly run: () => void }[] = [];
 
   add(at: number, run: () => void): void {
@@ -17,6 +17,54 @@ export class Agenda {
 
   run(): void {
     this.entries.shift()?.run();
+  }
+}
+
+/** Time that passes from one thing that is due to the next. */
+export abstract class Clock {
+  time = 1_000_000;
+  private readonly agenda = new Agenda();
+  private lastStep = 1_000_000;
+
+  /** ms; when `tick` is due. */
+  protected abstract dueAt(): number;
+  protected abstract tick(): void;
+  protected abstract passed(ms: number): void;
+
+  after(ms: number, run: () => void): void {
+    this.agenda.add(this.time + ms, run);
+  }
+
+  /** Runs until this much time has passed. */
+  run(ms: number): void {
+    const end = this.time + ms;
+    while (this.step(end));
+    this.moveTo(end);
+  }
+
+  /** Runs until `isOver`, or for the whole time. */
+  runUntil(isOver: () => boolean, ms: number): void {
+    const end = this.time + ms;
+    while (!isOver() && this.step(end));
+  }
+
+  private step(end: number): boolean {
+    const next = this.agenda.next();
+    if (Math.min(next, this.dueAt()) > end) return false;
+    if (next <= this.dueAt()) {
+      this.moveTo(next);
+      this.agenda.run();
+    } else {
+      this.moveTo(this.dueAt());
+      this.tick();
+    }
+    return true;
+  }
+
+  private moveTo(time: number): void {
+    this.passed(time - this.lastStep);
+    this.lastStep = time;
+    this.time = Math.max(this.time, time);
   }
 }
 

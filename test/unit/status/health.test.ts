@@ -25,6 +25,7 @@ const both = { models: [id, other] };
 const bothHere = { files: ["acme/a/a-Q8_0.gguf", "acme/b/b-Q8_0.gguf"] };
 const failingLoad = {
   failing: new Map([[id, { failures: 2, until: 2_000_000, message: "bad magic" }]]),
+  firstTokens: new Map(),
   cuts: new Map(),
   drainMs: 30_000,
 };

@@ -5,7 +5,7 @@ import { modelFindings } from "../../../src/status/model-findings.ts";
 import { conditionOf, model, pulled, type Situation, statusInput } from "./situations.ts";
 
 const id = "acme/a:Q8_0";
-const none = { failing: new Map(), cuts: new Map(), drainMs: 30_000 };
+const none = { failing: new Map(), firstTokens: new Map(), cuts: new Map(), drainMs: 30_000 };
 
 function findings(requests: Situation["requests"] = none): ReturnType<typeof modelFindings> {
   return modelFindings(id, statusInput({ document: model, machine: pulled, requests }));

@@ -43,7 +43,12 @@ export function statusInput({ document = {}, machine = {}, freeBytes = 1e12, ...
     hub: { status: "unknown", message: "" },
     engineProblem: null,
     state: { writable: true, reason: "Writable", message: "it can be written" },
-    requests: { failing: new Map(), cuts: new Map(), drainMs: 30_000 },
+    requests: {
+      failing: new Map(),
+      firstTokens: new Map(["acme/a:Q8_0", "acme/b:TINY"].map((id) => [id, 7])),
+      cuts: new Map(),
+      drainMs: 30_000,
+    },
     fits: new Map(),
     command: (...words) => ["model-gateway", ...words].join(" "),
     ...rest,

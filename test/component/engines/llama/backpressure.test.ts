@@ -61,6 +61,7 @@ async function world(t: TestContext, writeStallMs: number, othersWait: () => boo
     pid: null,
     workers: [],
     slots: 4,
+    task: "completion",
     retain: () => () => undefined,
   };
   const cutOff = new AbortController().signal;

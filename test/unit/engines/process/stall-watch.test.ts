@@ -17,6 +17,7 @@ function instanceWith(workers: readonly string[]): Instance {
     pid: null,
     workers,
     slots: 4,
+    task: "completion",
     retain: () => () => undefined,
   };
 }
