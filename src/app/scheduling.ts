@@ -1,6 +1,9 @@
 // The scheduler, wired to the newest pass and the document. Starts nothing.
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
+import { createHostReader } from "../memory/host.ts";
+import { measuredBytes, readProcess } from "../memory/measure.ts";
+import { createModelMemory } from "../memory/model-memory.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { createScheduler } from "../scheduler/scheduler.ts";
 import type { Base } from "./events.ts";
@@ -22,6 +25,16 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
   const modelOf = (id: string): CachedModel | undefined => models.find((model) => model.upstreamId === id);
   const idOf = (id: string): string => modelOf(id)?.id ?? id;
 
+  const memory = createModelMemory({
+    reader: createHostReader(),
+    devices: () => new Map(),
+    settings: () => store.current().document.memory,
+    need: () => null,
+    instances: router.instances,
+    nameOf: idOf,
+    remedy: () => "",
+    now: steadyNow,
+  });
   const scheduler = createScheduler({
     router,
     gate: rpc.gate,
@@ -39,6 +52,8 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
       store
         .current()
         .document.models.some(({ id, pinned }) => pinned === true && findCached(models, id)?.upstreamId === upstreamId),
+    memory,
+    onLoaded: (id) => void measure(id),
     engineProblem: () => {
       const problem = engine.problem();
       return problem && new GatewayError("engine_missing", problem.message);
@@ -53,6 +68,12 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     warn,
     now: steadyNow,
   });
+
+  async function measure(id: string): Promise<void> {
+    const { pid = null } = router.instances.get(id) ?? {};
+    const process = pid === null ? null : await readProcess(pid);
+    if (process) logger.debug({ model: idOf(id), ...measuredBytes(process, null) }, "memory measured");
+  }
 
   /** A model that fails to load may be damaged; the next pass fetches it again then. */
   async function checkFiles(model: CachedModel | undefined): Promise<void> {

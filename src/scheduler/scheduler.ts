@@ -5,12 +5,12 @@ import type { Instance } from "../engines/llama/instances.ts";
 import type { Router } from "../engines/llama/router.ts";
 import { createChanges } from "./changes.ts";
 import { createRequests } from "./requests.ts";
-import { routerCalls } from "./router-calls.ts";
+import { type LoadWatch, routerCalls } from "./router-calls.ts";
 import type { RpcGate } from "./rpc-gate.ts";
 import { createRunner, type Handlers } from "./run.ts";
 import { failingLoads } from "./state/load-backoff.ts";
 import { expiresAt, inFlight, isOpen, keepsWaiting, waiting } from "./state/tickets.ts";
-import type { Limits, World } from "./state/world.ts";
+import type { Limits, Memory, World } from "./state/world.ts";
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 
@@ -27,6 +27,9 @@ export interface SchedulerOptions {
   readonly isCached: (id: string) => boolean;
   /** Whether the document keeps a model loaded. */
   readonly isPinned: (id: string) => boolean;
+  readonly memory: Memory & LoadWatch;
+  /** A model was loaded. */
+  readonly onLoaded: (id: string) => void;
   /** The first answer of a model begins. */
   readonly onUse: (id: string) => void;
   /** The last answer in flight of a model has ended. */
@@ -59,7 +62,8 @@ export function createScheduler(options: SchedulerOptions) {
   const handlers: Handlers = {
     ...requestHandlers,
     ...changeHandlers,
-    ...routerCalls(runner, router, gate),
+    ...routerCalls(runner, router, gate, options.memory),
+    loaded: ({ id }) => options.onLoaded(id),
     loadFailed: ({ id }) => options.onLoadFailed(id),
     warn: ({ message, fields }) => options.warn(message, fields),
   };
@@ -78,6 +82,7 @@ export function createScheduler(options: SchedulerOptions) {
       refusal: gate.refusal(),
       isPinned: options.isPinned,
       isCached: options.isCached,
+      memory: options.memory,
     };
   }
 

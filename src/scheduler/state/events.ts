@@ -41,8 +41,14 @@ export type Event = { readonly now: number } & (
   | { readonly kind: "workersChecked"; readonly verdict: WorkersVerdict }
   /** The router has answered the call; `error` null: it has taken it. */
   | { readonly kind: "loadSent"; readonly error: GatewayError | null }
-  /** `why`: the engine's own message; `workers`: with which RPC workers, for the message. */
-  | { readonly kind: "loadEnded"; readonly isWorkerLost: boolean; readonly why: string; readonly workers: string }
+  /** `why`: the engine's own message; `isShort`: memory was; `workers`: with which RPC workers, for the message. */
+  | {
+      readonly kind: "loadEnded";
+      readonly isWorkerLost: boolean;
+      readonly isShort: boolean;
+      readonly why: string;
+      readonly workers: string;
+    }
   | { readonly kind: "unload"; readonly id: string }
   | { readonly kind: "unloadSent"; readonly id: string; readonly error: GatewayError | null }
   | { readonly kind: "drainBegan"; readonly drain: number; readonly models: readonly string[] | "all" }
@@ -61,6 +67,7 @@ export type Effect =
   | { readonly kind: "releaseWorkers" }
   | { readonly kind: "load"; readonly id: string }
   | { readonly kind: "explainEnd"; readonly id: string }
+  | { readonly kind: "loaded"; readonly id: string }
   | { readonly kind: "loadFailed"; readonly id: string }
   | { readonly kind: "unload"; readonly id: string }
   | { readonly kind: "unloaded"; readonly id: string; readonly error: GatewayError | null }

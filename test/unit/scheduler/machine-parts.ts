@@ -3,7 +3,7 @@ import type { GatewayError } from "../../../src/core/errors.ts";
 import type { Event, Ticket } from "../../../src/scheduler/state/events.ts";
 import type { Limits } from "../../../src/scheduler/state/world.ts";
 
-export type LoadOutcome = "loads" | "ends" | "stalls" | "refused" | "breaksOff" | "deaf";
+export type LoadOutcome = "loads" | "ends" | "short" | "stalls" | "refused" | "breaksOff" | "deaf";
 
 export interface Client {
   readonly ticket: Ticket;

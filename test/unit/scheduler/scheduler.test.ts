@@ -5,6 +5,7 @@ import { GatewayError } from "../../../src/core/errors.ts";
 import type { Instance } from "../../../src/engines/llama/instances.ts";
 import type { Router } from "../../../src/engines/llama/router.ts";
 import { createScheduler, type Scheduler } from "../../../src/scheduler/scheduler.ts";
+import { unknownMemory } from "../../../src/scheduler/state/world.ts";
 import { until } from "../../support/scratch.ts";
 
 interface Scene {
@@ -71,6 +72,8 @@ function start(keepAliveMs = 60_000, slots = 2): Scene {
     engineProblem: () => null,
     isCached: () => true,
     isPinned: () => false,
+    memory: { ...unknownMemory, begin: () => undefined, shortage: () => null },
+    onLoaded: () => undefined,
     onUse: (id) => void told.push(`use ${id}`),
     onIdle: (id) => void told.push(`idle ${id}`),
     onLoadFailed: (id) => void told.push(`failed ${id}`),

@@ -5,7 +5,7 @@ import { GatewayError } from "../../../src/core/errors.ts";
 import { decide } from "../../../src/scheduler/state/decide.ts";
 import type { Effect, Event, Ticket, WorkersVerdict } from "../../../src/scheduler/state/events.ts";
 import { State } from "../../../src/scheduler/state/state.ts";
-import type { Limits, Loaded } from "../../../src/scheduler/state/world.ts";
+import type { ByDevice, Limits, Loaded, Memory } from "../../../src/scheduler/state/world.ts";
 import { type Change, type Client, type EventBody, type LoadOutcome, limits, type Process } from "./machine-parts.ts";
 import { covers, requireLimits, requireSafeGrant, requireSafeLoad, requireSafeUnload } from "./safety.ts";
 import { Agenda, History } from "./virtual-time.ts";
@@ -31,6 +31,11 @@ export class Machine {
   readonly listed = new Set<string>();
   readonly cached = new Set<string>();
   readonly pinned = new Set<string>();
+  /** What a model takes; absent: nothing; null: that cannot be known; undefined: it is not known yet. */
+  readonly needs = new Map<string, number | null | undefined>();
+  /** What all models may take. */
+  memory = Number.POSITIVE_INFINITY;
+  hasLeftovers = false;
   /** What the router has read. */
   file = 1;
   isBehind = false;
@@ -218,8 +223,30 @@ export class Machine {
         refusal: this.refusal,
         isPinned: (id) => this.pinned.has(id),
         isCached: (id) => this.cached.has(id),
+        memory: this.memoryNow(),
       },
     });
+  }
+
+  private memoryNow(): Memory {
+    const bytes = (count: number): ByDevice => new Map([["Host", count]]);
+    const need = (id: string): ByDevice | null | undefined => {
+      const known = this.needs.has(id) ? this.needs.get(id) : 0;
+      return typeof known === "number" ? bytes(known) : known;
+    };
+    return {
+      need,
+      taken: (id) => need(id) ?? bytes(0),
+      limits: () => bytes(this.memory - this.loading()),
+      hasLeftovers: () => this.hasLeftovers,
+      refusal: (id) => `${id} needs ${this.needs.get(id)} of ${this.memory}`,
+    };
+  }
+
+  /** What a process takes while it is loaded counts as another program's. */
+  private loading(): number {
+    const loading = [...this.processes].filter(([, { value }]) => value === "loading");
+    return loading.reduce((sum, [id]) => sum + (this.needs.get(id) ?? 0), 0);
   }
 
   private apply(effect: Effect): void {
@@ -243,7 +270,13 @@ export class Machine {
         return this.load(effect.id);
       case "explainEnd":
         return this.call("explainEnd", 1, () =>
-          this.send({ kind: "loadEnded", isWorkerLost: this.isWorkerLost, why: "it broke", workers: "" }),
+          this.send({
+            kind: "loadEnded",
+            isWorkerLost: this.isWorkerLost,
+            isShort: this.outcome === "short",
+            why: "it broke",
+            workers: "",
+          }),
         );
       case "unload":
         return this.unloading(effect.id);
@@ -259,6 +292,7 @@ export class Machine {
         return this.drained(effect.drain);
       case "readList":
         return this.after(5, () => this.observe());
+      case "loaded":
       case "loadFailed":
       case "warn":
         return;
@@ -307,7 +341,7 @@ export class Machine {
 
   private endLoad(id: string, process: Process, outcome: LoadOutcome): void {
     if (this.processes.get(id) !== process) return;
-    if (outcome === "ends") this.processes.delete(id);
+    if (outcome === "ends" || outcome === "short") this.processes.delete(id);
     else process.value = "loaded";
     if (outcome !== "deaf") this.notice();
   }
