@@ -126,7 +126,7 @@ function fewestOf(candidates: readonly Placed[], staying: readonly Placed[], wan
     leaving.delete(candidate);
     if (!isEnough()) leaving.add(candidate);
   }
-  return [...leaving];
+  return candidates.filter((candidate) => leaving.has(candidate));
 }
 
 /** Requests for the model that yields wait for its next turn. */
