@@ -1,20 +1,18 @@
 // The scheduler, wired to the newest pass and the document. Starts nothing.
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
-import { createHostReader } from "../memory/host.ts";
-import { measuredBytes, readProcess } from "../memory/measure.ts";
-import { createModelMemory } from "../memory/model-memory.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { createScheduler } from "../scheduler/scheduler.ts";
 import type { Base } from "./events.ts";
 import type { Machine } from "./machine.ts";
+import type { MemoryFacts } from "./memory.ts";
 import type { Rpc } from "./rpc.ts";
 import type { State } from "./state.ts";
 
 export type Scheduling = ReturnType<typeof createScheduling>;
 
-export function createScheduling(parts: Base & State & Machine & { readonly rpc: Rpc }) {
-  const { settings, logger, warn, events, store, router, rpc, engine, damage } = parts;
+export function createScheduling(parts: Base & State & Machine & { readonly rpc: Rpc; readonly memory: MemoryFacts }) {
+  const { settings, logger, warn, events, store, router, rpc, engine, damage, memory } = parts;
   /** While the cache cannot be read, its last known content is the best there is. */
   let models: readonly CachedModel[] = [];
   let isKnown = false;
@@ -25,16 +23,6 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
   const modelOf = (id: string): CachedModel | undefined => models.find((model) => model.upstreamId === id);
   const idOf = (id: string): string => modelOf(id)?.id ?? id;
 
-  const memory = createModelMemory({
-    reader: createHostReader(),
-    devices: () => new Map(),
-    settings: () => store.current().document.memory,
-    need: () => null,
-    instances: router.instances,
-    nameOf: idOf,
-    remedy: () => "",
-    now: steadyNow,
-  });
   const scheduler = createScheduler({
     router,
     gate: rpc.gate,
@@ -52,7 +40,7 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
       store
         .current()
         .document.models.some(({ id, pinned }) => pinned === true && findCached(models, id)?.upstreamId === upstreamId),
-    memory,
+    memory: memory.models,
     onLoaded: (id) => void measure(id),
     engineProblem: () => {
       const problem = engine.problem();
@@ -69,10 +57,12 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     now: steadyNow,
   });
 
+  /** What it took is what it needs the next time. */
   async function measure(id: string): Promise<void> {
-    const { pid = null } = router.instances.get(id) ?? {};
-    const process = pid === null ? null : await readProcess(pid);
-    if (process) logger.debug({ model: idOf(id), ...measuredBytes(process, null) }, "memory measured");
+    await memory.models.measure(id).catch((error: unknown) => {
+      warn("what a model takes of memory was not measured", { model: idOf(id), error: String(error) });
+    });
+    scheduler.observe();
   }
 
   /** A model that fails to load may be damaged; the next pass fetches it again then. */
@@ -104,7 +94,7 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
   events.on("actionSettled", ({ action }) => {
     if (action.kind === "router.reload") isPresetDue = false;
   });
-  for (const type of ["changed", "documentChanged", "modelsListed", "passed", "actionSettled"] as const)
+  for (const type of ["changed", "documentChanged", "modelsListed", "passed", "actionSettled", "memoryKnown"] as const)
     events.on(type, scheduler.observe);
   events.on("routerChanged", (event) => (event ? scheduler.progressed(event.model) : scheduler.observe()));
   events.on("retried", () => scheduler.resetBackoff());

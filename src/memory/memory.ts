@@ -7,7 +7,7 @@ import { type CachedModel, findCached, type Observed } from "../plan/observed.ts
 import { ctxSizeIn, effectiveValues, type PresetFile } from "../plan/preset-file.ts";
 import type { MemoryBook } from "./book.ts";
 import { createJobs } from "./jobs.ts";
-import { type ByDevice, type Estimate, host, type Need, needOf } from "./need.ts";
+import { type ByDevice, type Estimate, fitsIn, host, type Need, needOf } from "./need.ts";
 import { createOracle } from "./oracle.ts";
 import { type Question, questionOf } from "./question.ts";
 import { contextStep, largestContext, type Remedy } from "./remedy.ts";
@@ -24,6 +24,8 @@ export interface MemoryOptions {
   readonly devices: () => Promise<readonly EngineDevice[]>;
   /** Bytes of main memory. */
   readonly mainMemory: () => number;
+  /** Bytes that models may take per device, all together. */
+  readonly limits: () => ByDevice;
   /** More is known of models; `left`: so many questions are open. */
   readonly onKnown: (left: number) => void;
   readonly warn: (message: string, fields: object) => void;
@@ -45,7 +47,7 @@ export function createMemory(options: MemoryOptions) {
   /** By key: why it cannot be known. */
   const failures = new Map<string, string>();
   /** By key and limits. */
-  const remedies = new Map<string, Remedy>();
+  const remedies = new Map<string, { readonly question: string; readonly within: ByDevice; readonly remedy: Remedy }>();
   const jobs = createJobs({
     onDone: options.onKnown,
     onError: (error) => warn("what a model takes of memory could not be asked", { error: String(error) }),
@@ -57,13 +59,13 @@ export function createMemory(options: MemoryOptions) {
     },
     totals: async (names) => {
       if (names.some((name) => name !== host)) devices ??= await options.devices();
-      return limits();
+      return totals();
     },
   });
 
   const keyOf = (question: Question): string => `${tool?.build ?? ""} ${question.key}`;
 
-  function limits(): ByDevice {
+  function totals(): ByDevice {
     const own = (devices ?? []).map(({ name, totalBytes }) => [name, totalBytes] as const);
     return new Map([[host, options.mainMemory()], ...own]);
   }
@@ -130,13 +132,19 @@ export function createMemory(options: MemoryOptions) {
     return largestContext(askFor, within, most);
   }
 
-  function seekRemedy(key: string, model: CachedModel): void {
-    const within = limits();
-    jobs.add(key, async () => {
-      const context = await contextFor(model, within);
-      const quantized = await contextFor(model, within, quantizedCache).catch(() => null);
-      remedies.set(key, { context, quantized: quantized === context ? null : quantized });
-    });
+  function seekRemedy(key: string, model: CachedModel, within: ByDevice): void {
+    const question = keyOf(questionFor(model));
+    jobs.add(
+      key,
+      async () => {
+        // Of settings that the model cannot take there is none.
+        const context = await contextFor(model, within).catch(() => null);
+        const quantized = await contextFor(model, within, quantizedCache).catch(() => null);
+        const remedy = { context, quantized: quantized === context ? null : quantized };
+        remedies.set(key, { question, within, remedy });
+      },
+      true,
+    );
   }
 
   return {
@@ -164,15 +172,17 @@ export function createMemory(options: MemoryOptions) {
       const model = modelOf(upstreamId);
       return obstacle() ?? (model ? (failures.get(keyOf(questionFor(model))) ?? null) : "it is not in the model cache");
     },
-    /** Bytes that models may take per device, all together. */
-    limits,
-    /** What would make a model fit that does not; undefined: it is being looked for. */
-    remedy: (upstreamId: string): Remedy | undefined => {
+    limits: options.limits,
+    /** What would make a model fit that does not; undefined: it is being looked for. `left`: what it could take. */
+    remedy: (upstreamId: string, left: ByDevice = options.limits()): Remedy | undefined => {
       const model = modelOf(upstreamId);
       if (!model) return undefined;
-      const key = `${keyOf(questionFor(model))} ${JSON.stringify([...limits()])}`;
-      if (!remedies.has(key)) seekRemedy(key, model);
-      return remedies.get(key);
+      const question = keyOf(questionFor(model));
+      const within = rounded(left);
+      const key = `${question} ${JSON.stringify([...within])}`;
+      if (!remedies.has(key)) seekRemedy(key, model, within);
+      const last = [...remedies.values()].findLast((each) => each.question === question && fitsIn(each.within, left));
+      return (remedies.get(key) ?? last)?.remedy;
     },
     /** What the engine's allocator said of it; null: that is not known. */
     estimated: (upstreamId: string): Estimate | null => {
@@ -189,6 +199,16 @@ export function createMemory(options: MemoryOptions) {
       await book.close();
     },
   };
+}
+
+/** Down, by 3 % at most: the memory that others take changes all the time, and a remedy costs some runs. */
+function rounded(limits: ByDevice): ByDevice {
+  return new Map(
+    [...limits].map(([device, limit]) => {
+      const step = 2 ** (Math.floor(Math.log2(Math.max(32, limit))) - 5);
+      return [device, Math.floor(Math.max(0, limit) / step) * step];
+    }),
+  );
 }
 
 const quantizedCache = { "cache-type-k": "q8_0", "cache-type-v": "q8_0" };

@@ -1,105 +1,131 @@
-// What the scheduler asks about memory: what loaded models take, what models may take, and why one does not fit.
-import type { Desired } from "../desired/document/document.ts";
+// What the scheduler asks about memory: what loaded models take, why one does not fit, and whether a load ran out of it.
+import type { EngineDevice } from "../engines/llama/devices.ts";
 import type { Instances } from "../engines/llama/instances.ts";
 import type { HostReader } from "./host.ts";
-import { type DeviceMemory, limitsOf } from "./limits.ts";
+import { measuredBytes, readProcess } from "./measure.ts";
+import type { Memory } from "./memory.ts";
 import { type ByDevice, host, lacking, type Need } from "./need.ts";
+import type { Remedy } from "./remedy.ts";
+import type { Space } from "./space.ts";
 
 export type ModelMemory = ReturnType<typeof createModelMemory>;
 
-/** Placement asks again and again while requests wait, and the memory of a machine does not change that fast. */
-const freshMs = 100;
+const noBytes: ByDevice = new Map();
 
 /** The engine's words for memory that it did not get. */
-const shortage = /out of (device )?memory|insufficient memory|cannot allocate memory|bad_alloc|(failed|unable) to allocate|malloc failed/i;
-
-interface Reading {
-  readonly at: number;
-  /** Of main memory, by process. */
-  readonly held: ReadonlyMap<number, number>;
-  readonly limits: ByDevice;
-}
+const shortageWords =
+  /out of ?(device ?)?memory|insufficient memory|cannot allocate memory|bad_alloc|(failed|unable) to allocate|malloc failed/i;
 
 export function createModelMemory(options: {
-  readonly reader: HostReader;
-  /** Those beside main memory; `free`: with what our models hold. */
-  readonly devices: () => ReadonlyMap<string, DeviceMemory>;
-  readonly settings: () => Desired["memory"];
-  readonly need: (id: string) => Need | null | undefined;
+  readonly space: Space;
+  readonly reader: Pick<HostReader, "kills">;
+  readonly facts: Pick<Memory, "need" | "estimated" | "remedy" | "noteMeasured">;
   readonly instances: Pick<Instances, "list" | "get" | "detachedUsers">;
-  /** The model's own id, by the router's. */
-  readonly nameOf: (id: string) => string;
-  /** What would fit, in words; empty: not known. */
-  readonly remedy: (id: string) => string;
-  /** ms */
-  readonly now: () => number;
+  /** Those beside main memory. */
+  readonly listDevices: () => Promise<readonly EngineDevice[]>;
 }) {
-  const { reader, instances, need } = options;
-  let reading: Reading | null = null;
+  const { space, reader, facts, instances } = options;
+  let needs = new Map<string, Need | null | undefined>();
   let killsBefore = 0;
+  let devicesBefore: readonly EngineDevice[] = [];
 
-  function current(): Reading {
-    const at = options.now();
-    if (reading && at - reading.at < freshMs) return reading;
-    // Before the memory of the machine: of a process that ends meanwhile too much is counted as ours, and nothing is refused for that.
-    const pids = instances.list().flatMap(({ pid }) => pid ?? []);
-    const held = new Map(pids.map((pid) => [pid, reader.held(pid)]));
-    const all = [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
-    const devices = new Map([[host, reader.memory()], ...options.devices()]);
-    reading = { at, held, limits: limitsOf(devices, new Map([[host, all]]), options.settings()) };
-    return reading;
+  /** Placement asks for it at every event, and a question is as long as a model's settings. */
+  function need(id: string): Need | null | undefined {
+    if (!needs.has(id)) needs.set(id, facts.need(id));
+    return needs.get(id);
   }
 
-  /** A cache of prompts grows with use, beyond what was needed at first. */
+  /** What was needed at first, or what it holds where that is more: the engine keeps prompts, as many as come. */
   function taken(id: string): ByDevice {
     const { pid = null } = instances.get(id) ?? {};
-    const bytes = need(id)?.bytes ?? new Map<string, number>();
-    const held = pid === null ? 0 : (current().held.get(pid) ?? 0);
+    const bytes = need(id)?.bytes ?? noBytes;
+    const held = pid === null ? 0 : space.held(pid);
     return held <= (bytes.get(host) ?? 0) ? bytes : new Map([...bytes, [host, held]]);
   }
 
+  function takenByAll(): ByDevice {
+    const sum = new Map<string, number>();
+    for (const { id } of instances.list())
+      for (const [device, bytes] of taken(id)) sum.set(device, (sum.get(device) ?? 0) + bytes);
+    return sum;
+  }
+
+  async function readDevices(): Promise<readonly EngineDevice[]> {
+    const taken = takenByAll();
+    const list = await options.listDevices();
+    space.seeDevices(list, taken);
+    return list;
+  }
+
+  /** It costs the start of a process. */
+  function takesDevices(id: string): boolean {
+    return [...(facts.estimated(id)?.keys() ?? [])].some((name) => name !== host);
+  }
+
   return {
+    readDevices,
+    /** More is known of models, or their settings are others. */
+    refresh: (): void => {
+      needs = new Map();
+    },
+    taken,
     need: (id: string): ByDevice | null | undefined => {
       const known = need(id);
       return known ? known.bytes : known;
     },
-    taken,
-    limits: (): ByDevice => current().limits,
+    limits: space.limits,
     hasLeftovers: (): boolean => instances.detachedUsers() > 0,
-    refusal: (id: string, left: ByDevice): string => {
-      const remedy = options.remedy(id);
-      return `${options.nameOf(id)} ${sumText(need(id), left)}${remedy === "" ? "" : `; ${remedy}`}`;
+    /** Null while it is looked for what would fit. */
+    refusal: (id: string, left: ByDevice): string | null => {
+      const remedy = facts.remedy(id, left);
+      return remedy === undefined ? null : sumText(need(id), left) + remedyText(remedy);
     },
     /** A load is about to begin. */
-    begin: (): void => {
+    begin: (id: string): Promise<void> | null => {
       killsBefore = reader.kills();
+      devicesBefore = [];
+      if (!takesDevices(id)) return null;
+      return readDevices().then((list) => void (devicesBefore = list));
     },
-    /** Of a load that ended early: what it needed and what there is; null: memory was not short. */
+    /** Of a load that ended early, with its last output: what it needed and what there is; null: memory was not short. */
     shortage: (id: string, output: string): string | null => {
-      if (!shortage.test(output) && reader.kills() === killsBefore) return null;
-      reading = null;
-      const used = new Map<string, number>();
-      for (const { id: other } of instances.list()) addTo(used, taken(other));
-      const free = [...current().limits].map(([device, limit]) => [device, limit - (used.get(device) ?? 0)] as const);
+      if (!shortageWords.test(output) && reader.kills() === killsBefore) return null;
+      space.refresh();
+      const taken = takenByAll();
+      const free = [...space.limits()].map(([device, limit]) => [device, limit - (taken.get(device) ?? 0)] as const);
       return `it ${sumText(need(id), new Map(free))}`;
+    },
+    /** Of a model that was just loaded: keeps what that took. */
+    measure: async (id: string): Promise<void> => {
+      const { pid = null } = instances.get(id) ?? {};
+      const process = pid === null ? null : await readProcess(pid);
+      if (!process) return;
+      const main = measuredBytes(process, facts.estimated(id));
+      const after = takesDevices(id) ? await readDevices() : [];
+      facts.noteMeasured(id, new Map([...main, ...differences(devicesBefore, after)]));
     },
   };
 }
 
-function addTo(sum: Map<string, number>, bytes: ByDevice): void {
-  for (const [device, more] of bytes) sum.set(device, (sum.get(device) ?? 0) + more);
+/** What was taken of each device in between. */
+function differences(before: readonly EngineDevice[], after: readonly EngineDevice[]): ByDevice {
+  const free = new Map(after.map(({ name, freeBytes }) => [name, freeBytes]));
+  const taken = before.map(({ name, freeBytes }) => [name, freeBytes - (free.get(name) ?? freeBytes)] as const);
+  return new Map(taken.filter(([, bytes]) => bytes > 0));
 }
 
 /** Of the device that lacks the most, else of main memory. */
 function sumText(need: Need | null | undefined, left: ByDevice): string {
   if (!need) return `needs an unknown amount of memory, ${inGiB(left.get(host) ?? 0)} are free`;
-  const { device, needed, limit } = lacking(need.bytes, left) ?? {
-    device: host,
-    needed: need.bytes.get(host) ?? 0,
-    limit: left.get(host) ?? 0,
-  };
+  const usual = { device: host, needed: need.bytes.get(host) ?? 0, limit: left.get(host) ?? 0 };
+  const { device, needed, limit } = lacking(need.bytes, left) ?? usual;
   const what = device === host ? "memory" : `the memory of ${device}`;
   return `needs ${inGiB(needed)} of ${what}, ${inGiB(limit)} are free`;
+}
+
+function remedyText({ context, quantized }: Remedy): string {
+  const plain = context === null ? "" : `; a context of ${context} would fit`;
+  return quantized === null ? plain : `${plain}; with cache-type-k and cache-type-v q8_0, ${quantized}`;
 }
 
 function inGiB(bytes: number): string {

@@ -8,8 +8,10 @@ type Calls = Pick<Handlers, "checkWorkers" | "releaseWorkers" | "load" | "explai
 
 /** What is watched while a model is loaded. */
 export interface LoadWatch {
-  /** Its process is about to start. */
-  begin(id: string): void;
+  /** The world is another. */
+  refresh(): void;
+  /** Its process is about to start, once that is resolved; null: at once. */
+  begin(id: string): Promise<void> | null;
   /** Of a load that ended early, with the last output: what it needed and what there was; null: memory was not short. */
   shortage(id: string, output: string): string | null;
 }
@@ -26,7 +28,8 @@ export function routerCalls({ send }: Runner, router: Router, gate: RpcGate, mem
   }
 
   async function load(id: string): Promise<void> {
-    memory.begin(id);
+    const ready = memory.begin(id);
+    if (ready) await ready;
     send({ kind: "loadSent", error: await failureOf(() => router.client().load(id)) });
   }
 

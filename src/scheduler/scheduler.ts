@@ -69,6 +69,7 @@ export function createScheduler(options: SchedulerOptions) {
   };
 
   function world(): World {
+    options.memory.refresh();
     loaded = new Map(router.instances.list().map((each) => [each.id, each]));
     const { models, loadedPreset, loadedCache } = router.snapshot();
     return {

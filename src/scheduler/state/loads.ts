@@ -4,7 +4,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { Event, WorkersVerdict } from "./events.ts";
 import { noteFailure } from "./load-backoff.ts";
 import type { Load, Model } from "./model.ts";
-import { behindUntil, isUnsettled, placedBeside, tooLargeError, wantedFor } from "./placed.ts";
+import { behindUntil, isUnsettled, leftForTooLarge, placedBeside, wantedFor } from "./placed.ts";
 import { fitsBeside, idleOf, type Room, roomFor, turnAfter } from "./placement.ts";
 import { pinnedError, reject } from "./queues.ts";
 import { emit, isHeld, modelOf, type State, wake } from "./state.ts";
@@ -45,11 +45,7 @@ export function startNext(state: State): void {
     else if (room.kind === "pinned") reject(state, next.id, pinnedError(state, next.id));
     else if (room.kind === "evict")
       for (const id of room.ids) beginUnload(state, modelOf(state, id), { slotFor: next.id });
-    else {
-      const error = room.kind === "tooLarge" ? tooLargeError(state, next) : null;
-      if (error) reject(state, next.id, error);
-      else if (!waitsFor(state, room)) return;
-    }
+    else if (!waitsFor(state, room)) return;
   }
 }
 
@@ -70,7 +66,7 @@ function nextWanted(state: State): Model | undefined {
   return [...state.slotOrder]
     .filter((id) => state.world.listed.has(id) && state.world.memory.need(id) !== undefined)
     .map((id) => modelOf(state, id))
-    .find((model) => isWanted(state, model));
+    .find((model) => isWanted(state, model) && leftForTooLarge(state, model) === null);
 }
 
 function beginLoad(state: State, model: Model): void {

@@ -50,14 +50,20 @@ export function isUnsettled(state: State): boolean {
   return [...listed].some(([id, value]) => placedValues.has(value) && !loaded.has(id) && !isLoading(state, id));
 }
 
-/** Why the model never fits, alone or beside the pinned ones; null: it may. `too_large` */
-export function tooLargeError(state: State, model: Model): GatewayError | null {
-  const { memory } = state.world;
-  if (!memory.need(model.id)) return null;
+/** What would be left for a model that never fits, alone or beside the pinned ones; null: it may fit. */
+export function leftForTooLarge(state: State, model: Model): ByDevice | null {
+  if (!state.world.memory.need(model.id) || behindUntil(state) > state.now) return null;
   const wanted = wantedFor(state, model);
   const pinned = placedBeside(state, model.id).filter(({ isLeaving, pinned: stays }) => stays && !isLeaving);
-  if (fitsBeside({ ...wanted, slots: Number.POSITIVE_INFINITY }, pinned) || isUnsettled(state)) return null;
-  return new GatewayError("too_large", memory.refusal(model.id, leftOf(wanted.limits, pinned)));
+  const fits = fitsBeside({ ...wanted, slots: Number.POSITIVE_INFINITY }, pinned);
+  return fits || isUnsettled(state) ? null : leftOf(wanted.limits, pinned);
+}
+
+/** Its requests wait until it is known what would fit. `too_large` */
+export function tooLargeError(state: State, model: Model): GatewayError | null {
+  const left = leftForTooLarge(state, model);
+  const text = left && state.world.memory.refusal(model.id, left);
+  return text === null ? null : new GatewayError("too_large", `${model.id} ${text}`);
 }
 
 function leftOf(limits: ByDevice, pinned: readonly Placed[]): ByDevice {

@@ -4,7 +4,7 @@ import type { Ticket, WaitReason } from "./events.ts";
 import { useBegins } from "./idle.ts";
 import { backoffRefusal } from "./load-backoff.ts";
 import type { Model } from "./model.ts";
-import { behindUntil, tooLargeError } from "./placed.ts";
+import { tooLargeError } from "./placed.ts";
 import { emit, isHeld, isLoading, modelOf, type State, wake } from "./state.ts";
 
 /** How long a model in the cache may take to appear on the router's list. */
@@ -120,9 +120,8 @@ export function refuse(state: State): void {
 
 function loadRefusal(state: State, model: Model): GatewayError | null {
   if (state.world.refusal || isLoading(state, model.id)) return state.world.refusal;
-  const error = unlistedError(state, model) ?? backoffRefusal(state, model);
   // Also while another model is loaded: what never fits does not wait for that.
-  return error ?? (behindUntil(state) > state.now ? null : tooLargeError(state, model));
+  return unlistedError(state, model) ?? backoffRefusal(state, model) ?? tooLargeError(state, model);
 }
 
 /** It may be removed while requests wait for it. */

@@ -57,8 +57,8 @@ export interface Memory {
   limits(): ByDevice;
   /** Processes of a router that is gone still hold memory, which counts as taken by others. */
   hasLeftovers(): boolean;
-  /** Why the model cannot be loaded, with what would fit; `left`: what it could take. */
-  refusal(id: string, left: ByDevice): string;
+  /** What the model needs, beside what it could take, and what would fit; null: that is being looked for. */
+  refusal(id: string, left: ByDevice): string | null;
 }
 
 const noBytes: ByDevice = new Map();

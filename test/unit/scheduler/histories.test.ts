@@ -41,6 +41,7 @@ function perform(machine: Machine, code: number): void {
       if (amount % 4 === 0) machine.memory = 1 + ((amount >> 2) % 9);
       else machine.needs.set(id, [undefined, null, 1, 2, 3, 4, 5, 6][(amount >> 2) % 8]);
       machine.hasLeftovers = amount % 16 === 1;
+      machine.isSeeking = amount % 16 === 5;
       return machine.observe();
     case 10:
     case 11:
@@ -140,6 +141,7 @@ function calm(machine: Machine): void {
     verdict: { kind: "ready", stallMs: Number.POSITIVE_INFINITY },
     refusal: null,
     hasLeftovers: false,
+    isSeeking: false,
   });
   for (const [id, need] of machine.needs) machine.needs.set(id, need ?? null);
   machine.pinned.clear();

@@ -60,13 +60,24 @@ describe("memory", () => {
     const [never, besides] = [machine.ask("c", 1), machine.ask("b", 1)];
     assert.equal(states([loads, never, besides]), "waits rejected rejected");
     assert.deepEqual([never.error?.code, never.error?.status], ["too_large", 507]);
-    assert.equal(never.error?.message, "c needs 11 of 10");
+    assert.equal(never.error?.message, "c needs 11 of 5");
     machine.run(10_000);
-    assert.equal(machine.ask("b", 1).error?.code, "too_large");
+    assert.equal(machine.ask("b", 1).error?.message, "b needs 6 of 5");
     machine.pinned.clear();
     machine.observe();
     askInTurn(machine, "b");
     assert.deepEqual([machine.loads.join(""), loadedIn(machine)], ["ab", "b"]);
+  });
+
+  it("that never suffices is told with what would fit, once that is known; other models pass meanwhile", () => {
+    const machine = machineWith({ a: 11, b: 1 });
+    machine.isSeeking = true;
+    const clients = [machine.ask("a", 1), machine.ask("b", 1)];
+    machine.run(10_000);
+    assert.equal(states(clients), "waits answered");
+    machine.isSeeking = false;
+    machine.observe();
+    assert.equal(states(clients), "rejected answered");
   });
 
   it("of a model that is being loaded is not taken by others", () => {

@@ -72,7 +72,7 @@ function start(keepAliveMs = 60_000, slots = 2): Scene {
     engineProblem: () => null,
     isCached: () => true,
     isPinned: () => false,
-    memory: { ...unknownMemory, begin: () => undefined, shortage: () => null },
+    memory: { ...unknownMemory, refresh: () => undefined, begin: () => null, shortage: () => null },
     onLoaded: () => undefined,
     onUse: (id) => void told.push(`use ${id}`),
     onIdle: (id) => void told.push(`idle ${id}`),

@@ -36,6 +36,8 @@ export class Machine {
   /** What all models may take. */
   memory = Number.POSITIVE_INFINITY;
   hasLeftovers = false;
+  /** What would fit is not known yet. */
+  isSeeking = false;
   /** What the router has read. */
   file = 1;
   isBehind = false;
@@ -239,7 +241,7 @@ export class Machine {
       taken: (id) => need(id) ?? bytes(0),
       limits: () => bytes(this.memory - this.loading()),
       hasLeftovers: () => this.hasLeftovers,
-      refusal: (id) => `${id} needs ${this.needs.get(id)} of ${this.memory}`,
+      refusal: (id, left) => (this.isSeeking ? null : `needs ${this.needs.get(id)} of ${left.get("Host")}`),
     };
   }
 
