@@ -2,7 +2,7 @@
 // waited for, read once per placement.
 import { existsSync, readFileSync } from "node:fs";
 import { totalmem } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { systemCode } from "../core/errors.ts";
 import type { DeviceMemory } from "./limits.ts";
 
@@ -70,9 +70,10 @@ function groupOfVersion2(folder: string): Group {
   };
 }
 
+/** The innermost first. */
 function foldersFrom(top: string, path: string): string[] {
-  const folder = join(top, path);
-  return folder === top || !folder.startsWith(top) ? [top] : [folder, ...foldersFrom(top, dirname(path))];
+  const names = path.split("/").filter((name) => name !== "" && name !== "..");
+  return [...names.map((_name, index) => join(top, ...names.slice(0, names.length - index))), top];
 }
 
 function memoryIn({ limit, used, stat, cache }: Group): DeviceMemory {
