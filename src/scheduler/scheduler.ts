@@ -9,6 +9,8 @@ import { type LoadWatch, routerCalls } from "./router-calls.ts";
 import type { RpcGate } from "./rpc-gate.ts";
 import { createRunner, type Handlers } from "./run.ts";
 import { failingLoads } from "./state/load-backoff.ts";
+import { tooLargeError } from "./state/placed.ts";
+import { modelOf } from "./state/state.ts";
 import { expiresAt, inFlight, isOpen, keepsWaiting, waiting } from "./state/tickets.ts";
 import type { Limits, Memory, World } from "./state/world.ts";
 
@@ -103,6 +105,8 @@ export function createScheduler(options: SchedulerOptions) {
     /** Answers in flight, by model. */
     inFlight: () => inFlight(state),
     waiting: () => waiting(state, now()),
+    /** Why a model can never be loaded, as far as is known; null: it may be. `too_large` */
+    tooLarge: (id: string) => (instance(id) ? null : tooLargeError(state, modelOf(state, id))),
     /** Whether requests wait for this process, in it or before it, or for any model slot. */
     keepsWaiting: (process: Instance) => keepsWaiting(state, process.id, process),
     /** Models whose last load failed. */
