@@ -1,20 +1,21 @@
-// What models take of memory: asked of the engine in the background, once for each file, settings and build, and kept.
-import { GatewayError, toGatewayError } from "../core/errors.ts";
+// What models take of memory with the settings that they would be loaded with: asked of the engine in the background, once for
+// each file, settings and build.
 import type { Desired } from "../desired/document/document.ts";
 import type { EngineDevice } from "../engines/llama/devices.ts";
 import type { FitTool } from "../engines/llama/fit-params.ts";
 import { type CachedModel, findCached, type Observed } from "../plan/observed.ts";
 import { ctxSizeIn, effectiveValues, type PresetFile } from "../plan/preset-file.ts";
 import type { MemoryBook } from "./book.ts";
+import { createEstimates, type Estimates } from "./estimates.ts";
+import { type FitsFact, fitsFact } from "./fits.ts";
 import { createJobs } from "./jobs.ts";
-import { type ByDevice, type Estimate, fitsIn, host, type Need, needOf } from "./need.ts";
-import { createOracle } from "./oracle.ts";
+import { type ByDevice, type Estimate, host, type Need, needOf } from "./need.ts";
 import { type Question, questionOf } from "./question.ts";
-import { contextStep, largestContext, type Remedy } from "./remedy.ts";
+import { contextStep, createRemedies, largestContext, type Overrides, type Remedy } from "./remedy.ts";
 
 export type Memory = ReturnType<typeof createMemory>;
 
-export interface MemoryOptions {
+interface MemoryOptions {
   readonly book: MemoryBook;
   /** Beside the llama-server in use; null: there is none, undefined: there is no llama-server. */
   readonly findTool: () => Promise<FitTool | null | undefined>;
@@ -31,168 +32,91 @@ export interface MemoryOptions {
   readonly warn: (message: string, fields: object) => void;
 }
 
-/** What models are loaded with. */
-interface World {
-  readonly models: readonly CachedModel[];
-  readonly preset: PresetFile;
-  /** Workers have the memory. */
-  readonly isRemote: boolean;
-}
-
 export function createMemory(options: MemoryOptions) {
-  const { book, warn } = options;
-  let world: World | null = null;
-  let tool: FitTool | null | undefined;
+  const { book, warn, limits } = options;
+  const world = createWorld();
+  const { modelOf, questionFor } = world;
   let devices: readonly EngineDevice[] | null = null;
-  /** By key: why it cannot be known. */
-  const failures = new Map<string, string>();
-  /** By key and limits. */
-  const remedies = new Map<string, { readonly question: string; readonly within: ByDevice; readonly remedy: Remedy }>();
   const jobs = createJobs({
     onDone: options.onKnown,
     onError: (error) => warn("what a model takes of memory could not be asked", { error: String(error) }),
   });
-  const oracle = createOracle({
-    run: async (args) => {
-      if (!tool) throw new GatewayError("engine_failed", noTool);
-      return options.run(tool, args);
-    },
+  const remedies = createRemedies(jobs.add);
+  const estimates = createEstimates({
+    book,
+    run: options.run,
     totals: async (names) => {
       if (names.some((name) => name !== host)) devices ??= await options.devices();
       return totals();
     },
   });
 
-  const keyOf = (question: Question): string => `${tool?.build ?? ""} ${question.key}`;
-
   function totals(): ByDevice {
     const own = (devices ?? []).map(({ name, totalBytes }) => [name, totalBytes] as const);
     return new Map([[host, options.mainMemory()], ...own]);
   }
 
-  function modelOf(upstreamId: string): CachedModel | undefined {
-    return world?.models.find((model) => model.upstreamId === upstreamId && model.complete);
-  }
-
-  function questionFor(model: CachedModel, overrides: Readonly<Record<string, string>> = {}): Question {
-    const values = world ? effectiveValues(world.preset, model.upstreamId) : [];
-    return questionOf(model, new Map([...values, ...Object.entries(overrides)]));
-  }
-
-  /** Answers from what is kept, else asks. Errors: `engine_failed`, `cancelled`. */
-  async function estimate(question: Question): Promise<Estimate> {
-    const known = book.get(keyOf(question)).estimate;
-    if (known) return known;
-    const found = await oracle(question);
-    book.note(keyOf(question), { estimate: found });
-    return found;
-  }
-
-  /** Why nothing can be known of any model; null: nothing stands in the way. */
-  function obstacle(): string | null {
-    if (world?.isRemote === true) return "RPC workers have the memory, which is not estimated";
-    return tool === null ? noTool : null;
-  }
-
-  function ask(question: Question, isUrgent: boolean): void {
-    const key = keyOf(question);
-    const answer = async (): Promise<void> => {
-      try {
-        await estimate(question);
-      } catch (error) {
-        const { code, message } = toGatewayError(error);
-        if (code !== "cancelled") failures.set(key, message);
-      }
-    };
-    jobs.add(key, answer, isUrgent);
+  function whyUnknown(upstreamId: string): string | null {
+    const model = modelOf(upstreamId);
+    if (!model) return "it is not in the model cache";
+    return world.isRemote() ? remote : estimates.why(questionFor(model));
   }
 
   function lookUp(upstreamId: string, isUrgent: boolean): Need | null | undefined {
-    if (obstacle() !== null) return null;
     const model = modelOf(upstreamId);
-    if (!model || !tool) return world && tool ? null : undefined;
+    if (!estimates.isReady() && whyUnknown(upstreamId) === null) return undefined;
+    const need = model && estimates.known(questionFor(model));
+    if (!model || need || whyUnknown(upstreamId) !== null) return need ?? null;
     const question = questionFor(model);
-    const { estimate: known, measured } = book.get(keyOf(question));
-    const need = needOf(known, measured);
-    if (need) return need;
-    if (failures.has(keyOf(question))) return null;
-    ask(question, isUrgent);
+    // A failure is noted with its question.
+    const ask = () => estimates.ask(question).then(ignore, ignore);
+    jobs.add(estimates.keyOf(question), ask, isUrgent);
     return undefined;
   }
 
-  /** The largest context that fits; null: none does. Errors: `engine_failed` for settings that it cannot take. */
-  function contextFor(
-    model: CachedModel,
-    within: ByDevice,
-    overrides: Readonly<Record<string, string>> = {},
-  ): Promise<number | null> {
-    const values = world ? effectiveValues(world.preset, model.upstreamId) : new Map<string, string>();
-    const most = ctxSizeIn(values) ?? model.nCtxTrain ?? contextStep;
-    const askFor = (tokens: number) => estimate(questionFor(model, { ...overrides, "ctx-size": String(tokens) }));
-    return largestContext(askFor, within, most);
+  /** The largest context up to the one in force that fits; null: none does. Errors: `engine_failed`, as for settings that it cannot take. */
+  function contextFor(model: CachedModel, within: ByDevice, overrides: Overrides): Promise<number | null> {
+    const ask = (tokens: number) => estimates.ask(questionFor(model, { ...overrides, "ctx-size": String(tokens) }));
+    return largestContext(ask, within, world.contextOf(model));
   }
 
-  function seekRemedy(key: string, model: CachedModel, within: ByDevice): void {
-    const question = keyOf(questionFor(model));
-    jobs.add(
-      key,
-      async () => {
-        // Of settings that the model cannot take there is none.
-        const context = await contextFor(model, within).catch(() => null);
-        const quantized = await contextFor(model, within, quantizedCache).catch(() => null);
-        const remedy = { context, quantized: quantized === context ? null : quantized };
-        remedies.set(key, { question, within, remedy });
-      },
-      true,
-    );
+  function remedyFor(model: CachedModel, within: ByDevice): Remedy | null | undefined {
+    const seek = (most: ByDevice, overrides: Overrides) => contextFor(model, most, overrides);
+    return remedies.of(estimates.keyOf(questionFor(model)), within, seek);
   }
 
   return {
+    ...readers({ estimates, world }),
     /** The newest snapshot: the document's models are asked about. */
-    see: async ({ models, rpc }: Desired, { cache, preset }: Observed): Promise<void> => {
-      if (cache.state === "unknown" || preset.state === "unknown") return;
-      const isRemote = rpc.mode === "rpc" && rpc.workers.length > 0;
-      world = { models: cache.value.models, preset: preset.value, isRemote };
-      const found = await options.findTool();
-      if (found?.build !== tool?.build || found === null) {
-        [tool, devices] = [found, null];
-        failures.clear();
+    see: async (desired: Desired, observed: Observed): Promise<void> => {
+      world.see(desired, observed);
+      if (estimates.use(await options.findTool())) {
+        devices = null;
         remedies.clear();
         options.onKnown(jobs.count());
       }
-      for (const { id } of models) {
-        const cached = findCached(world.models, id);
-        if (cached) lookUp(cached.upstreamId, false);
-      }
+      for (const id of world.named(desired)) lookUp(id, false);
     },
     /** null: cannot be known (`why`); undefined: not asked yet, or being asked. One that is asked for comes first. */
     need: (upstreamId: string): Need | null | undefined => lookUp(upstreamId, true),
     /** Why the need cannot be known; null: it is, or it is being asked. */
-    why: (upstreamId: string): string | null => {
+    why: whyUnknown,
+    /** Bytes that models may take per device, all together. */
+    limits,
+    /** Of a model in the cache; nothing is asked of the engine for it but what would make it fit. */
+    fits: (upstreamId: string): FitsFact => {
       const model = modelOf(upstreamId);
-      return obstacle() ?? (model ? (failures.get(keyOf(questionFor(model))) ?? null) : "it is not in the model cache");
+      const why = whyUnknown(upstreamId);
+      if (!model || why !== null) return { reason: "NotEstimated", message: `What it needs is not known: ${why}.` };
+      const question = questionFor(model);
+      const need = estimates.known(question);
+      if (!need) return estimating;
+      return fitsFact(need, limits(), () => remedyFor(model, limits()));
     },
-    limits: options.limits,
-    /** What would make a model fit that does not; undefined: it is being looked for. `left`: what it could take. */
-    remedy: (upstreamId: string, left: ByDevice = options.limits()): Remedy | undefined => {
+    /** What would make a model fit into so much; null: that cannot be known, undefined: it is being sought. */
+    remedy: (upstreamId: string, within: ByDevice): Remedy | null | undefined => {
       const model = modelOf(upstreamId);
-      if (!model) return undefined;
-      const question = keyOf(questionFor(model));
-      const within = rounded(left);
-      const key = `${question} ${JSON.stringify([...within])}`;
-      if (!remedies.has(key)) seekRemedy(key, model, within);
-      const last = [...remedies.values()].findLast((each) => each.question === question && fitsIn(each.within, left));
-      return (remedies.get(key) ?? last)?.remedy;
-    },
-    /** What the engine's allocator said of it; null: that is not known. */
-    estimated: (upstreamId: string): Estimate | null => {
-      const model = modelOf(upstreamId);
-      return model ? book.get(keyOf(questionFor(model))).estimate : null;
-    },
-    /** What it took once it was loaded with the present settings. */
-    noteMeasured: (upstreamId: string, measured: ByDevice): void => {
-      const model = modelOf(upstreamId);
-      if (model) book.note(keyOf(questionFor(model)), { measured });
+      return model ? remedyFor(model, within) : null;
     },
     close: async (): Promise<void> => {
       jobs.close();
@@ -201,15 +125,63 @@ export function createMemory(options: MemoryOptions) {
   };
 }
 
-/** Down, by 3 % at most: the memory that others take changes all the time, and a remedy costs some runs. */
-function rounded(limits: ByDevice): ByDevice {
-  return new Map(
-    [...limits].map(([device, limit]) => {
-      const step = 2 ** (Math.floor(Math.log2(Math.max(32, limit))) - 5);
-      return [device, Math.floor(Math.max(0, limit) / step) * step];
-    }),
-  );
+/** What needs nothing but the questions. */
+function readers({ estimates, world }: { readonly estimates: Estimates; readonly world: World }) {
+  const { modelOf, questionFor } = world;
+  return {
+    /** What is known of a need, and nothing is asked; null: nothing. */
+    known: (upstreamId: string): Need | null => {
+      const model = modelOf(upstreamId);
+      return model ? estimates.known(questionFor(model)) : null;
+    },
+    /** The answer to any question, as soon as it is there; null: it cannot be known. */
+    needFor: async (question: Question): Promise<Need | null> => {
+      if (world.isRemote() || !estimates.isReady()) return null;
+      const known = estimates.known(question);
+      return known ?? needOf(await estimates.ask(question).catch(() => null), null);
+    },
+    /** What the engine's allocator said of it; null: that is not known. */
+    estimated: (upstreamId: string): Estimate | null => {
+      const model = modelOf(upstreamId);
+      return model ? estimates.estimated(questionFor(model)) : null;
+    },
+    /** What it took once it was loaded with the present settings. */
+    noteMeasured: (upstreamId: string, measured: ByDevice): void => {
+      const model = modelOf(upstreamId);
+      if (model) estimates.noteMeasured(questionFor(model), measured);
+    },
+  };
 }
 
-const quantizedCache = { "cache-type-k": "q8_0", "cache-type-v": "q8_0" };
-const noTool = "there is no llama-fit-params beside llama-server";
+type World = ReturnType<typeof createWorld>;
+
+/** The models of the newest snapshot, with what they would be loaded with. */
+function createWorld() {
+  let models: readonly CachedModel[] = [];
+  let preset: PresetFile | null = null;
+  let isRemote = false;
+  const valuesOf = ({ upstreamId }: CachedModel): ReadonlyMap<string, string> =>
+    preset ? effectiveValues(preset, upstreamId) : new Map();
+  return {
+    see: ({ rpc }: Desired, { cache, preset: found }: Observed): void => {
+      isRemote = rpc.mode === "rpc" && rpc.workers.length > 0;
+      if (cache.state === "unknown" || found.state === "unknown") return;
+      models = cache.value.models;
+      preset = found.value;
+    },
+    /** Models run on workers, which have the memory. */
+    isRemote: () => isRemote,
+    /** Those of the document that are in the cache, by the router's ids. */
+    named: (desired: Desired): string[] => desired.models.flatMap(({ id }) => findCached(models, id)?.upstreamId ?? []),
+    modelOf: (upstreamId: string): CachedModel | undefined =>
+      models.find((model) => model.upstreamId === upstreamId && model.complete),
+    questionFor: (model: CachedModel, overrides: Overrides = {}): Question =>
+      questionOf(model, new Map([...valuesOf(model), ...Object.entries(overrides)])),
+    /** In force, in tokens. */
+    contextOf: (model: CachedModel): number => ctxSizeIn(valuesOf(model)) ?? model.nCtxTrain ?? contextStep,
+  };
+}
+
+const ignore = (): void => undefined;
+const remote = "RPC workers have the memory, which is not estimated";
+const estimating: FitsFact = { reason: "Estimating", message: "The engine is being asked what it needs." };

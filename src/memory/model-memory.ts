@@ -1,11 +1,12 @@
 // What the scheduler asks about memory: what loaded models take, why one does not fit, and whether a load ran out of it.
 import type { EngineDevice } from "../engines/llama/devices.ts";
 import type { Instances } from "../engines/llama/instances.ts";
+import { memoryText } from "../core/memory-text.ts";
+import { placeOf, remedyText } from "./fits.ts";
 import type { HostReader } from "./host.ts";
 import { measuredBytes, readProcess } from "./measure.ts";
 import type { Memory } from "./memory.ts";
 import { type ByDevice, host, lacking, type Need } from "./need.ts";
-import type { Remedy } from "./remedy.ts";
 import type { Space } from "./space.ts";
 
 export type ModelMemory = ReturnType<typeof createModelMemory>;
@@ -78,7 +79,8 @@ export function createModelMemory(options: {
     /** Null while it is looked for what would fit. */
     refusal: (id: string, left: ByDevice): string | null => {
       const remedy = facts.remedy(id, left);
-      return remedy === undefined ? null : sumText(need(id), left) + remedyText(remedy);
+      if (remedy === undefined) return null;
+      return `${sumText(need(id), left)}${remedy === null ? "" : `: ${remedyText(remedy)}`}`;
     },
     /** A load is about to begin. */
     begin: (id: string): Promise<void> | null => {
@@ -116,18 +118,8 @@ function differences(before: readonly EngineDevice[], after: readonly EngineDevi
 
 /** Of the device that lacks the most, else of main memory. */
 function sumText(need: Need | null | undefined, left: ByDevice): string {
-  if (!need) return `needs an unknown amount of memory, ${inGiB(left.get(host) ?? 0)} are free`;
+  if (!need) return `needs an unknown amount of memory, and ${memoryText(Math.max(0, left.get(host) ?? 0))} are free`;
   const usual = { device: host, needed: need.bytes.get(host) ?? 0, limit: left.get(host) ?? 0 };
   const { device, needed, limit } = lacking(need.bytes, left) ?? usual;
-  const what = device === host ? "memory" : `the memory of ${device}`;
-  return `needs ${inGiB(needed)} of ${what}, ${inGiB(limit)} are free`;
-}
-
-function remedyText({ context, quantized }: Remedy): string {
-  const plain = context === null ? "" : `; a context of ${context} would fit`;
-  return quantized === null ? plain : `${plain}; with cache-type-k and cache-type-v q8_0, ${quantized}`;
-}
-
-function inGiB(bytes: number): string {
-  return `${(Math.max(0, bytes) / 2 ** 30).toFixed(1)} GiB`;
+  return `needs ${memoryText(needed)} of ${placeOf(device)}, and ${memoryText(Math.max(0, limit))} are free for it`;
 }

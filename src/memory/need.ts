@@ -58,6 +58,17 @@ export function needOf(estimate: Estimate | null, measured: ByDevice | null): Ne
   return bytes && { bytes, source: measured ? "measured" : "estimated", estimated, measured };
 }
 
+/** As it goes over the wire. */
+export function needBody(need: Need) {
+  const { bytes, source, estimated, measured } = need;
+  return {
+    bytes: totalOf(bytes),
+    source,
+    estimated: estimated && Object.fromEntries(estimated),
+    measured: measured && Object.fromEntries(measured),
+  };
+}
+
 /** Of a device without a limit nothing is known, so it sets none. Names are compared ignoring case. */
 export function fitsIn(bytes: ByDevice, limits: ByDevice): boolean {
   return lacking(bytes, limits) === null;

@@ -12,13 +12,14 @@ const fitTarget = 1024 * mebibyte;
 /** Errors: `engine_failed` with the last lines of llama-fit-params, `cancelled`. */
 export type Oracle = (question: Question) => Promise<Estimate>;
 
-export function createOracle(options: {
+export interface OracleOptions {
   /** Runs llama-fit-params; what it prints. Errors: `engine_failed`, `cancelled`. */
   readonly run: (args: readonly string[]) => Promise<string>;
-  /** All that each device has. */
+  /** All that each of these devices has. */
   readonly totals: (devices: readonly string[]) => Promise<ByDevice>;
-}): Oracle {
-  const { run, totals } = options;
+}
+
+export function createOracle({ run, totals }: OracleOptions): Oracle {
   const serial = createSerial();
 
   async function estimateOf(args: readonly string[], isFitted: boolean): Promise<Estimate> {

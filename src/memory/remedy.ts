@@ -1,12 +1,13 @@
-// Which context of a model would fit, by bisection over the oracle. Pure but for what it asks.
-import type { ByDevice, Estimate } from "./need.ts";
-import { bytesOf, fitsIn } from "./need.ts";
+// Which context of a model would fit, by bisection over the oracle; sought once for the limits that there are.
+import { type ByDevice, bytesOf, type Estimate, fitsIn } from "./need.ts";
 
 /** Tokens. */
 export const contextStep = 1024;
 
+export type Overrides = Readonly<Record<string, string>>;
+
 /** Of a context of so many tokens. Errors: `engine_failed` where the model cannot take the settings. */
-export type AskContext = (tokens: number) => Promise<Estimate>;
+type AskContext = (tokens: number) => Promise<Estimate>;
 
 /** The largest context that fits, in steps of {@link contextStep} up to `most`; null: not even the first one fits. */
 export async function largestContext(ask: AskContext, limits: ByDevice, most: number): Promise<number | null> {
@@ -25,4 +26,56 @@ export interface Remedy {
   readonly context: number | null;
   /** With the KV cache as q8_0; null: none would fit, or the model cannot take it, or it is so already. */
   readonly quantized: number | null;
+}
+
+const quantizedCache: Overrides = { "cache-type-k": "q8_0", "cache-type-v": "q8_0" };
+
+/** What is free changes all the time: a remedy is for a little less, by 3 % at most, so that it still holds when it is tried. */
+function roundedDown(limits: ByDevice): ByDevice {
+  return new Map(
+    [...limits].map(([device, limit]) => {
+      const step = 2 ** (Math.floor(Math.log2(Math.max(32, limit))) - 5);
+      return [device, Math.floor(Math.max(0, limit) / step) * step];
+    }),
+  );
+}
+
+interface Found {
+  readonly key: string;
+  readonly within: ByDevice;
+  /** null: none can be told. */
+  readonly remedy: Remedy | null | undefined;
+}
+
+export function createRemedies(startJob: (key: string, work: () => Promise<void>) => void) {
+  /** By question and limits. */
+  const found = new Map<string, Found>();
+
+  return {
+    clear: () => found.clear(),
+    /** undefined: it is being sought. */
+    of: (
+      key: string,
+      limits: ByDevice,
+      contextFor: (within: ByDevice, overrides: Overrides) => Promise<number | null>,
+    ): Remedy | null | undefined => {
+      const within = roundedDown(limits);
+      const name = `${key} ${JSON.stringify([...within])}`;
+      const known = found.get(name);
+      if (known?.remedy !== undefined) return known.remedy;
+      if (!known) {
+        found.set(name, { key, within, remedy: undefined });
+        startJob(`remedy ${name}`, async () => {
+          const plain = await contextFor(within, {}).catch(() => undefined);
+          const quantized = await contextFor(within, quantizedCache).catch(() => null);
+          const remedy = plain === undefined ? null : { context: plain, quantized };
+          found.set(name, { key, within, remedy });
+        });
+      }
+      // One for less memory holds meanwhile.
+      return [...found.values()].findLast(
+        (each) => each.key === key && each.remedy !== undefined && fitsIn(each.within, limits),
+      )?.remedy;
+    },
+  };
 }

@@ -44,6 +44,7 @@ export function statusInput({ document = {}, machine = {}, freeBytes = 1e12, ...
     engineProblem: null,
     state: { writable: true, reason: "Writable", message: "it can be written" },
     requests: { failing: new Map(), cuts: new Map(), drainMs: 30_000 },
+    fits: new Map(),
     command: (...words) => ["model-gateway", ...words].join(" "),
     ...rest,
   };
