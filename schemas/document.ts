@@ -140,6 +140,25 @@ export const speechSchema = {
   description: "Speech to text and text to speech. Absent: off.",
 } as const;
 
+/** `2GiB`, `1.5 GiB`, `512MiB` */
+export const sizePattern = "^[0-9]+(\\.[0-9]+)? ?(KiB|MiB|GiB|TiB)$";
+const size = { type: ["integer", "string"], minimum: 0, pattern: sizePattern } as const;
+const sizes = (description: string) =>
+  ({ ...size, type: ["integer", "string", "object"], description, additionalProperties: size, maxProperties: 64 }) as const;
+
+const memorySchema = {
+  ...exact(
+    {},
+    {
+      reserve: sizes(
+        "Memory that models leave free: bytes or a size such as 2GiB, for every device or by device (Host is main memory). Absent: a sixteenth of it, at most 1GiB.",
+      ),
+      budget: sizes("Memory that all loaded models may take together, for every device or by device."),
+    },
+  ),
+  description: "How much memory models may take. A device's name is matched ignoring case.",
+} as const;
+
 export const documentSchema = {
   $schema: "http://json-schema.org/draft-07/schema#",
   title: "gateway.yaml",
@@ -163,6 +182,7 @@ export const documentSchema = {
       },
       allowEmpty: flag("Let an empty list of models prune everything."),
       suspend: flag("Observe and plan, but apply nothing; the router keeps running."),
+      memory: memorySchema,
       rpc: rpcSchema,
       speech: speechSchema,
     },

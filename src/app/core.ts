@@ -50,7 +50,7 @@ export async function createCore(
   const machine = createMachine({ ...base, ...state, onInstall });
   const memory = createMemoryFacts({ ...base, ...state, ...machine });
   const rpc = createRpc({ ...base, store, router: machine.router });
-  const scheduling = createScheduling({ ...base, ...state, ...machine, rpc });
+  const scheduling = createScheduling({ ...base, ...state, ...machine, rpc, memory });
   const actions = createActions({ ...base, ...state, ...machine, ...scheduling, stateFolder });
   const loop = createLoop({
     desired: store.current,

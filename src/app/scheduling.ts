@@ -6,13 +6,14 @@ import { type CachedModel, findCached } from "../plan/observed.ts";
 import { createScheduler } from "../scheduler/scheduler.ts";
 import type { Base } from "./events.ts";
 import type { Machine } from "./machine.ts";
+import type { MemoryFacts } from "./memory.ts";
 import type { Rpc } from "./rpc.ts";
 import type { State } from "./state.ts";
 
 export type Scheduling = ReturnType<typeof createScheduling>;
 
-export function createScheduling(parts: Base & State & Machine & { readonly rpc: Rpc }) {
-  const { settings, logger, warn, events, store, router, rpc, engine, damage } = parts;
+export function createScheduling(parts: Base & State & Machine & { readonly rpc: Rpc; readonly memory: MemoryFacts }) {
+  const { settings, logger, warn, events, store, router, rpc, engine, damage, memory } = parts;
   /** While the cache cannot be read, its last known content is the best there is. */
   let models: readonly CachedModel[] = [];
   let isKnown = false;
@@ -40,6 +41,7 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
       store
         .current()
         .document.models.some(({ id, pinned }) => pinned === true && findCached(models, id)?.upstreamId === upstreamId),
+    memory: memory.models,
     engineProblem: () => {
       const problem = engine.problem();
       return problem && new GatewayError("engine_missing", problem.message);
@@ -47,7 +49,10 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     onUse: (id) => events.emit("modelInUse", id),
     onIdle: (id) => events.emit("modelIdle", id),
     askFirstToken,
-    onLoadVerified: (id) => events.emit("loadVerified", id),
+    onLoadVerified: (id) => {
+      void measure(id);
+      events.emit("loadVerified", id);
+    },
     onLoadFailed: (id) => {
       void checkFiles(modelOf(id));
       events.emit("loadFailed", id);
@@ -56,6 +61,14 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     warn,
     now: steadyNow,
   });
+
+  /** What it took is what it needs the next time. */
+  async function measure(id: string): Promise<void> {
+    await memory.models.measure(id).catch((error: unknown) => {
+      warn("what a model takes of memory was not measured", { model: idOf(id), error: String(error) });
+    });
+    scheduler.observe();
+  }
 
   /** A model that fails to load may be damaged; the next pass fetches it again then. */
   async function checkFiles(model: CachedModel | undefined): Promise<void> {
@@ -86,7 +99,7 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
   events.on("actionSettled", ({ action }) => {
     if (action.kind === "router.reload") isPresetDue = false;
   });
-  for (const type of ["changed", "documentChanged", "modelsListed", "passed", "actionSettled"] as const)
+  for (const type of ["changed", "documentChanged", "modelsListed", "passed", "actionSettled", "memoryKnown"] as const)
     events.on(type, scheduler.observe);
   events.on("routerChanged", (event) => (event ? scheduler.progressed(event.model) : scheduler.observe()));
   events.on("retried", () => scheduler.resetBackoff());

@@ -28,7 +28,7 @@ export function needText({ bytes }: Need, limits: ByDevice): string {
   return texts.join(" and ");
 }
 
-function remedyText({ context, quantized }: Remedy): string {
+export function remedyText({ context, quantized }: Remedy): string {
   const withTypes = "cache-type-k and cache-type-v q8_0";
   if (context === null && quantized === null) return "no context would fit; use a smaller file of the model";
   if (context === null) return `with ${withTypes}, a context of ${quantized} would fit`;
@@ -36,6 +36,6 @@ function remedyText({ context, quantized }: Remedy): string {
   return `a context of ${context} would fit${more}`;
 }
 
-function placeOf(device: string): string {
+export function placeOf(device: string): string {
   return device === host ? "main memory" : device;
 }

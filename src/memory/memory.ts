@@ -11,7 +11,7 @@ import { type FitsFact, fitsFact } from "./fits.ts";
 import { createJobs } from "./jobs.ts";
 import { type ByDevice, type Estimate, host, type Need, needOf } from "./need.ts";
 import { type Question, questionOf } from "./question.ts";
-import { contextStep, createRemedies, largestContext, type Overrides } from "./remedy.ts";
+import { contextStep, createRemedies, largestContext, type Overrides, type Remedy } from "./remedy.ts";
 
 export type Memory = ReturnType<typeof createMemory>;
 
@@ -25,13 +25,15 @@ interface MemoryOptions {
   readonly devices: () => Promise<readonly EngineDevice[]>;
   /** Bytes of main memory. */
   readonly mainMemory: () => number;
+  /** Bytes that models may take per device, all together. */
+  readonly limits: () => ByDevice;
   /** More is known of models; `left`: so many questions are open. */
   readonly onKnown: (left: number) => void;
   readonly warn: (message: string, fields: object) => void;
 }
 
 export function createMemory(options: MemoryOptions) {
-  const { book, warn } = options;
+  const { book, warn, limits } = options;
   const world = createWorld();
   const { modelOf, questionFor } = world;
   let devices: readonly EngineDevice[] | null = null;
@@ -53,8 +55,6 @@ export function createMemory(options: MemoryOptions) {
     const own = (devices ?? []).map(({ name, totalBytes }) => [name, totalBytes] as const);
     return new Map([[host, options.mainMemory()], ...own]);
   }
-
-  const limits = totals;
 
   function whyUnknown(upstreamId: string): string | null {
     const model = modelOf(upstreamId);
@@ -78,6 +78,11 @@ export function createMemory(options: MemoryOptions) {
   function contextFor(model: CachedModel, within: ByDevice, overrides: Overrides): Promise<number | null> {
     const ask = (tokens: number) => estimates.ask(questionFor(model, { ...overrides, "ctx-size": String(tokens) }));
     return largestContext(ask, within, world.contextOf(model));
+  }
+
+  function remedyFor(model: CachedModel, within: ByDevice): Remedy | null | undefined {
+    const seek = (most: ByDevice, overrides: Overrides) => contextFor(model, most, overrides);
+    return remedies.of(estimates.keyOf(questionFor(model)), within, seek);
   }
 
   return {
@@ -106,8 +111,12 @@ export function createMemory(options: MemoryOptions) {
       const question = questionFor(model);
       const need = estimates.known(question);
       if (!need) return estimating;
-      const seek = (within: ByDevice, overrides: Overrides) => contextFor(model, within, overrides);
-      return fitsFact(need, limits(), () => remedies.of(estimates.keyOf(question), limits(), seek));
+      return fitsFact(need, limits(), () => remedyFor(model, limits()));
+    },
+    /** What would make a model fit into so much; null: that cannot be known, undefined: it is being sought. */
+    remedy: (upstreamId: string, within: ByDevice): Remedy | null | undefined => {
+      const model = modelOf(upstreamId);
+      return model ? remedyFor(model, within) : null;
     },
     close: async (): Promise<void> => {
       jobs.close();

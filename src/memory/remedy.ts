@@ -30,35 +30,52 @@ export interface Remedy {
 
 const quantizedCache: Overrides = { "cache-type-k": "q8_0", "cache-type-v": "q8_0" };
 
-/** What is free changes all the time: a remedy holds until a limit has moved by so many bytes. */
-const sameLimit = 64 * 1024 * 1024;
+/** What is free changes all the time: a remedy is for a little less, by 3 % at most, so that it still holds when it is tried. */
+function roundedDown(limits: ByDevice): ByDevice {
+  return new Map(
+    [...limits].map(([device, limit]) => {
+      const step = 2 ** (Math.floor(Math.log2(Math.max(32, limit))) - 5);
+      return [device, Math.floor(Math.max(0, limit) / step) * step];
+    }),
+  );
+}
+
+interface Found {
+  readonly key: string;
+  readonly within: ByDevice;
+  /** null: none can be told. */
+  readonly remedy: Remedy | null | undefined;
+}
 
 export function createRemedies(startJob: (key: string, work: () => Promise<void>) => void) {
-  /** By question; null: none can be told. */
-  const found = new Map<string, { readonly within: ByDevice; readonly remedy: Remedy | null | undefined }>();
-
-  function isSame(a: ByDevice, b: ByDevice): boolean {
-    return a.size === b.size && [...a].every(([name, bytes]) => Math.abs((b.get(name) ?? 0) - bytes) < sameLimit);
-  }
+  /** By question and limits. */
+  const found = new Map<string, Found>();
 
   return {
     clear: () => found.clear(),
     /** undefined: it is being sought. */
     of: (
       key: string,
-      within: ByDevice,
+      limits: ByDevice,
       contextFor: (within: ByDevice, overrides: Overrides) => Promise<number | null>,
     ): Remedy | null | undefined => {
-      const known = found.get(key);
-      if (known && isSame(known.within, within)) return known.remedy;
-      found.set(key, { within, remedy: undefined });
-      startJob(`remedy ${key}`, async () => {
-        const plain = await contextFor(within, {}).catch(() => undefined);
-        const quantized = await contextFor(within, quantizedCache).catch(() => null);
-        const remedy = plain === undefined ? null : { context: plain, quantized };
-        found.set(key, { within, remedy });
-      });
-      return undefined;
+      const within = roundedDown(limits);
+      const name = `${key} ${JSON.stringify([...within])}`;
+      const known = found.get(name);
+      if (known?.remedy !== undefined) return known.remedy;
+      if (!known) {
+        found.set(name, { key, within, remedy: undefined });
+        startJob(`remedy ${name}`, async () => {
+          const plain = await contextFor(within, {}).catch(() => undefined);
+          const quantized = await contextFor(within, quantizedCache).catch(() => null);
+          const remedy = plain === undefined ? null : { context: plain, quantized };
+          found.set(name, { key, within, remedy });
+        });
+      }
+      // One for less memory holds meanwhile.
+      return [...found.values()].findLast(
+        (each) => each.key === key && each.remedy !== undefined && fitsIn(each.within, limits),
+      )?.remedy;
     },
   };
 }

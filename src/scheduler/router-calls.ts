@@ -6,7 +6,17 @@ import type { Handlers, Runner } from "./run.ts";
 
 type Calls = Pick<Handlers, "checkWorkers" | "releaseWorkers" | "load" | "explainEnd" | "unload" | "readList">;
 
-export function routerCalls({ send }: Runner, router: Router, gate: RpcGate): Calls {
+/** What is watched while a model is loaded. */
+export interface LoadWatch {
+  /** The world is another. */
+  refresh(): void;
+  /** Its process is about to start, once that is resolved; null: at once. */
+  begin(id: string): Promise<void> | null;
+  /** Of a load that ended early, with the last output: what it needed and what there was; null: memory was not short. */
+  shortage(id: string, output: string): string | null;
+}
+
+export function routerCalls({ send }: Runner, router: Router, gate: RpcGate, memory: LoadWatch): Calls {
   async function failureOf(call: () => Promise<void>): Promise<GatewayError | null> {
     try {
       await call();
@@ -18,6 +28,8 @@ export function routerCalls({ send }: Runner, router: Router, gate: RpcGate): Ca
   }
 
   async function load(id: string): Promise<void> {
+    const ready = memory.begin(id);
+    if (ready) await ready;
     send({ kind: "loadSent", error: await failureOf(() => router.client().load(id)) });
   }
 
@@ -41,16 +53,18 @@ export function routerCalls({ send }: Runner, router: Router, gate: RpcGate): Ca
     send({ kind: "workersChecked", verdict: verdict instanceof Promise ? await verdict : verdict });
   }
 
-  async function explainEnd(): Promise<void> {
-    const why = router.complaints() || "the engine ended while loading it";
-    send({ kind: "loadEnded", why, ...(await gate.explain()) });
+  async function explainEnd(id: string): Promise<void> {
+    const said = router.complaints() || "the engine ended while loading it";
+    const shortage = memory.shortage(id, router.lastWords());
+    const why = shortage === null ? said : `${said}; ${shortage}`;
+    send({ kind: "loadEnded", why, isShort: shortage !== null, ...(await gate.explain()) });
   }
 
   return {
     checkWorkers: ({ id, isLate }) => void checkWorkers(id, isLate),
     releaseWorkers: gate.release,
     load: ({ id }) => void load(id),
-    explainEnd: () => void explainEnd(),
+    explainEnd: ({ id }) => void explainEnd(id),
     unload: ({ id }) => void unload(id),
     readList: () => void router.refresh(),
   };

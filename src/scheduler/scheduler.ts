@@ -6,12 +6,14 @@ import type { Instance } from "../engines/llama/instances.ts";
 import type { Router } from "../engines/llama/router.ts";
 import { createChanges } from "./changes.ts";
 import { createRequests } from "./requests.ts";
-import { routerCalls } from "./router-calls.ts";
+import { type LoadWatch, routerCalls } from "./router-calls.ts";
 import type { RpcGate } from "./rpc-gate.ts";
 import { createRunner, type Handlers } from "./run.ts";
 import { failingLoads } from "./state/load-backoff.ts";
+import { tooLargeError } from "./state/placed.ts";
+import { modelOf } from "./state/state.ts";
 import { expiresAt, firstTokens, inFlight, isOpen, keepsWaiting, waiting } from "./state/tickets.ts";
-import type { Limits, World } from "./state/world.ts";
+import type { Limits, Memory, World } from "./state/world.ts";
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 
@@ -28,6 +30,7 @@ export interface SchedulerOptions {
   readonly isCached: (id: string) => boolean;
   /** Whether the document keeps a model loaded. */
   readonly isPinned: (id: string) => boolean;
+  readonly memory: Memory & LoadWatch;
   /** The first answer of a model begins. */
   readonly onUse: (id: string) => void;
   /** The last answer in flight of a model has ended. */
@@ -63,7 +66,7 @@ export function createScheduler(options: SchedulerOptions) {
   const handlers: Handlers = {
     ...requestHandlers,
     ...changeHandlers,
-    ...routerCalls(runner, router, gate),
+    ...routerCalls(runner, router, gate, options.memory),
     askToken: ({ id }) => void askToken(id),
     loadVerified: ({ id }) => options.onLoadVerified(id),
     loadFailed: ({ id }) => options.onLoadFailed(id),
@@ -76,6 +79,7 @@ export function createScheduler(options: SchedulerOptions) {
   }
 
   function world(): World {
+    options.memory.refresh();
     loaded = new Map(router.instances.list().map((each) => [each.id, each]));
     const { models, loadedPreset, loadedCache } = router.snapshot();
     return {
@@ -89,6 +93,7 @@ export function createScheduler(options: SchedulerOptions) {
       refusal: gate.refusal(),
       isPinned: options.isPinned,
       isCached: options.isCached,
+      memory: options.memory,
     };
   }
 
@@ -108,6 +113,8 @@ export function createScheduler(options: SchedulerOptions) {
     /** Answers in flight, by model. */
     inFlight: () => inFlight(state),
     waiting: () => waiting(state, now()),
+    /** Why a model can never be loaded, as far as is known; null: it may be. `too_large` */
+    tooLarge: (id: string) => (instance(id) ? null : tooLargeError(state, modelOf(state, id))),
     /** Whether requests wait for this process, in it or before it, or for any model slot. */
     keepsWaiting: (process: Instance) => keepsWaiting(state, process.id, process),
     /** Of loaded models: how long the first token of their process took, ms; null: it has not come yet. */

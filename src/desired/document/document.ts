@@ -70,6 +70,9 @@ export interface DesiredSpeech {
   readonly start: "lazy" | "now";
 }
 
+/** Bytes: one number for every device, or by device. */
+export type DeviceSizes = number | Readonly<Record<string, number>>;
+
 /** The desired state. Defaults are filled in; models are in the order of the document. */
 export interface Desired {
   readonly version: 1;
@@ -80,6 +83,7 @@ export interface Desired {
   readonly pruneAfter: number;
   readonly allowEmpty: boolean;
   readonly suspend: boolean;
+  readonly memory: { readonly reserve?: DeviceSizes; readonly budget?: DeviceSizes };
   readonly rpc: {
     readonly mode: "single" | "rpc";
     readonly workers: readonly string[];
@@ -151,6 +155,7 @@ export function toDesired(
     pruneAfter: input.pruneAfter ?? defaultPruneAfter,
     allowEmpty: input.allowEmpty ?? false,
     suspend: input.suspend ?? false,
+    memory: toMemory(input.memory ?? {}),
     rpc: {
       mode: input.rpc?.mode ?? "single",
       workers: input.rpc?.workers ?? [],
@@ -161,6 +166,27 @@ export function toDesired(
     removals,
     spared,
   };
+}
+
+function toMemory({ reserve, budget }: NonNullable<DocumentInput["memory"]>): Desired["memory"] {
+  return {
+    ...(reserve === undefined ? {} : { reserve: toSizes(reserve) }),
+    ...(budget === undefined ? {} : { budget: toSizes(budget) }),
+  };
+}
+
+type Size = number | string;
+
+function toSizes(sizes: Size | Readonly<Record<string, Size>>): DeviceSizes {
+  if (typeof sizes !== "object") return toBytes(sizes);
+  return Object.fromEntries(Object.entries(sizes).map(([device, size]) => [device, toBytes(size)]));
+}
+
+const unitBytes: Readonly<Record<string, number>> = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+
+function toBytes(size: Size): number {
+  if (typeof size === "number") return size;
+  return Math.round(Number.parseFloat(size) * (unitBytes[size.slice(-3)] ?? 1));
 }
 
 function toSpeech({ transcription, synthesis, start = "lazy" }: NonNullable<DocumentInput["speech"]>): DesiredSpeech {

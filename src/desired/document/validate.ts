@@ -1,6 +1,13 @@
 // Validates a desired document: every problem at once, with its path.
 import { Ajv, type ErrorObject } from "ajv";
-import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../../schemas/document.ts";
+import {
+  type DocumentInput,
+  documentSchema,
+  modelSchema,
+  rpcSchema,
+  sizePattern,
+  speechSchema,
+} from "../../../schemas/document.ts";
 import { presetKeyPattern, presetOptions } from "../../../schemas/preset-options.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { idForm, parseModelId } from "../../core/ids.ts";
@@ -49,6 +56,7 @@ const forms: ReadonlyMap<string, string> = new Map([
   [modelSchema.properties.revision.pattern, "a branch, tag or commit"],
   [speechSchema.properties.transcription.properties.model.pattern, "ggml-NAME.bin or NAME"],
   [speechSchema.properties.synthesis.properties.voice.pattern, "a voice's id, such as en_US-lessac-medium"],
+  [sizePattern, "a number of bytes or a size such as 2GiB or 512MiB"],
   [modelSchema.properties.aliases.items.pattern, "a name of letters, digits and _ . / : + @ -"],
 ]);
 

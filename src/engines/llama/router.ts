@@ -133,7 +133,9 @@ export function createRouter(options: RouterOptions) {
     },
     refresh: async () => running?.list.refresh(),
     isReady: () => state.phase === "ready" && running?.list.silentSince() === null,
-    /** The last output of the running engine about a failure. */
+    /** The last output of the running engine. */
+    lastWords: () => running?.process.lastWords() ?? "",
+    /** What of it is about a failure. */
     complaints: () => complaintsIn(running?.process.lastWords() ?? ""),
     client: (): RouterClient => ready().client,
     snapshot: () => snapshotOf(state, running, existsSync(view)),

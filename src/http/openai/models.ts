@@ -31,7 +31,7 @@ export const modelRoutes = [
     }),
   }),
   post("/models/load", {
-    config: { errors: ["model_not_found"] },
+    config: { errors: ["model_not_found", "too_large"] },
     operationId: "loadModel",
     summary: "Load a model, as llama.cpp does",
     description: "Answers once the request is accepted, as llama.cpp does; the list shows when the model is loaded.",
@@ -39,7 +39,10 @@ export const modelRoutes = [
     response: ok("The request is accepted.", successSchema),
     parse: parseJsonBody,
     handler: (deps, { body }) => {
-      void load(deps, deps.catalog.resolve(body.model));
+      const model = deps.catalog.resolve(body.model);
+      const refusal = deps.scheduler.tooLarge(model.upstreamId);
+      if (refusal) throw refusal;
+      void load(deps, model);
       return { success: true };
     },
   }),

@@ -11,6 +11,7 @@ export const generationErrors = [
   "suspended",
   "model_load_failed",
   "load_failing",
+  "too_large",
   "busy",
   "upstream_failed",
   "router_unavailable",

@@ -42,8 +42,14 @@ export type Event = { readonly now: number } & (
   | { readonly kind: "workersChecked"; readonly verdict: WorkersVerdict }
   /** The router has answered the call; `error` null: it has taken it. */
   | { readonly kind: "loadSent"; readonly error: GatewayError | null }
-  /** `why`: the engine's own message; `workers`: with which RPC workers, for the message. */
-  | { readonly kind: "loadEnded"; readonly isWorkerLost: boolean; readonly why: string; readonly workers: string }
+  /** `why`: the engine's own message; `isShort`: memory was; `workers`: with which RPC workers, for the message. */
+  | {
+      readonly kind: "loadEnded";
+      readonly isWorkerLost: boolean;
+      readonly isShort: boolean;
+      readonly why: string;
+      readonly workers: string;
+    }
   /** `origin`: of the process that was asked. */
   | { readonly kind: "tokenAnswered"; readonly id: string; readonly origin: string; readonly answer: TokenAnswer }
   | { readonly kind: "unload"; readonly id: string }

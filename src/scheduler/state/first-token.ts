@@ -31,7 +31,7 @@ export function tokenAnswered(state: State, id: string, origin: string, answer: 
   if (answer.kind === "given") {
     firstToken.state = "given";
     firstToken.ms = state.now - firstToken.since;
-    model.hasEndedOnce = false;
+    model.hasEndedOnce = model.isShort = false;
     model.failing = null;
     emit(state, { kind: "loadVerified", id });
   } else if (answer.kind === "refused") refuse(state, model, firstToken, `it gives no token: ${answer.why}`);

@@ -1,11 +1,11 @@
 // Loads, one at a time, and the model slots for them. The gateway alone loads: the router takes a model whose answers go past it
 // for idle, and would evict it while it answers.
 import { GatewayError } from "../../core/errors.ts";
-import { placedValues } from "../../plan/observed.ts";
 import type { Event, WorkersVerdict } from "./events.ts";
 import { failLoad } from "./load-failures.ts";
 import { isBelieved, type Load, type Model } from "./model.ts";
-import { noTurn, type Placed, roomFor, turnAfter } from "./placement.ts";
+import { behindUntil, isUnsettled, leftForTooLarge, placedBeside, wantedFor } from "./placed.ts";
+import { fitsBeside, idleOf, type Room, roomFor, turnAfter } from "./placement.ts";
 import { pinnedError, reject } from "./queues.ts";
 import { emit, isHeld, modelOf, type State, wake } from "./state.ts";
 import { beginUnload, endUnload } from "./unloads.ts";
@@ -16,8 +16,8 @@ const workersMs = 10_000;
 const recheckMs = 1_000;
 /** How often the router's list is read while a load or an unload is under way and no event came. */
 const resyncMs = 1_000;
-/** How long a load waits for an edit to reach the router, which takes tens of ms. */
-const mostBehindMs = 1_000;
+/** How often memory that no model accounts for is read again. */
+const unsettledMs = 500;
 /** Calls in a row that the router may break off, and ms between them. */
 const mostBrokenOff = 8;
 const brokenOffMs = 250;
@@ -32,7 +32,7 @@ function isWanted(state: State, model: Model): boolean {
 export function startNext(state: State): void {
   state.isCrowded = false;
   for (;;) {
-    const pausedUntil = Math.max(state.retryAt, state.world.isBehind ? state.behindSince + mostBehindMs : 0);
+    const pausedUntil = Math.max(state.retryAt, behindUntil(state));
     const isPaused = pausedUntil > state.now;
     if (isPaused) wake(state, pausedUntil);
     const next = state.load || isPaused ? undefined : nextWanted(state);
@@ -40,46 +40,33 @@ export function startNext(state: State): void {
       state.yielding = null;
       return;
     }
-    const room = roomFor(placedBeside(state, next.id), state.world.modelsMax, state.yielding, state.now);
+    const room = roomFor(placedBeside(state, next.id), wantedFor(state, next), state.yielding, state.now);
     if (room.kind === "free") beginLoad(state, next);
     else if (room.kind === "pinned") reject(state, next.id, pinnedError(state, next.id));
-    else if (room.kind === "evict") beginUnload(state, modelOf(state, room.id), { slotFor: next.id });
-    else {
-      state.isCrowded = true;
-      wake(state, room.until);
-      if (state.yielding === room.yields) return;
-      // A model that is idle already leaves as soon as it yields.
-      state.yielding = room.yields;
-    }
+    else if (room.kind === "evict")
+      for (const id of room.ids) beginUnload(state, modelOf(state, id), { slotFor: next.id });
+    else if (!waitsFor(state, room)) return;
   }
+}
+
+/** False: nothing else is to be done. */
+function waitsFor(state: State, room: Room): boolean {
+  state.isCrowded = true;
+  wake(state, room.kind === "wait" ? room.until : Number.POSITIVE_INFINITY);
+  if (isUnsettled(state)) wake(state, state.now + unsettledMs);
+  const yields = room.kind === "wait" ? room.yields : null;
+  if (state.yielding === yields) return false;
+  // A model that is idle already leaves as soon as it yields.
+  state.yielding = yields;
+  return true;
 }
 
 /** A model that has just come into the cache is listed after the router's next reload. */
 function nextWanted(state: State): Model | undefined {
   return [...state.slotOrder]
-    .filter((id) => state.world.listed.has(id))
+    .filter((id) => state.world.listed.has(id) && state.world.memory.need(id) !== undefined)
     .map((id) => modelOf(state, id))
-    .find((model) => isWanted(state, model));
-}
-
-function placedBeside(state: State, id: string): Placed[] {
-  const placed: Placed[] = [];
-  for (const [other, value] of state.world.listed)
-    if (other !== id && placedValues.has(value)) placed.push(placedModel(state, other));
-  return placed;
-}
-
-function placedModel(state: State, id: string): Placed {
-  const model = state.models.get(id);
-  return {
-    id,
-    isLeaving: (model?.unload ?? null) !== null,
-    pinned: state.world.isPinned(id),
-    inFlight: model?.inFlight ?? 0,
-    waiting: model && !isHeld(state, model) ? model.queue.length : 0,
-    lastUsed: model?.lastUsed ?? 0,
-    turn: model?.turn ?? noTurn,
-  };
+    .find((model) => isWanted(state, model) && leftForTooLarge(state, model) === null);
 }
 
 function beginLoad(state: State, model: Model): void {
@@ -93,6 +80,7 @@ function beginLoad(state: State, model: Model): void {
     progressAt: state.now,
     timeout: null,
     isUnwanted: false,
+    limits: null,
   };
   emit(state, { kind: "checkWorkers", id, isLate: state.now - (workersSince ?? state.now) >= workersMs });
 }
@@ -118,7 +106,9 @@ export function workersChecked(state: State, verdict: WorkersVerdict): void {
     return reject(state, load.id, verdict.error);
   }
   // Much may have changed while the workers were checked.
-  if (!isWanted(state, model) || placedBeside(state, load.id).length >= state.world.modelsMax) return endLoad(state);
+  const wanted = wantedFor(state, model);
+  if (!isWanted(state, model) || !fitsBeside(wanted, placedBeside(state, load.id))) return endLoad(state);
+  load.limits = wanted.limits;
   load.phase = "starting";
   load.since = state.now;
   load.progressAt = state.now;
@@ -204,18 +194,22 @@ function limit(state: State, load: Load, model: Model): void {
   beginUnload(state, model, "request");
 }
 
-/** A process may be killed, or memory be short for a moment: a model that is not known to fail is loaded once more. */
-export function loadEnded(state: State, { isWorkerLost, why, workers }: Extract<Event, { kind: "loadEnded" }>): void {
+/** A process may be killed: a model that is not known to fail is loaded once more, and with more memory where that was short. */
+export function loadEnded(state: State, event: Extract<Event, { kind: "loadEnded" }>): void {
   const { load } = state;
   if (!load) return;
+  const { isWorkerLost, isShort, why, workers } = event;
   const model = modelOf(state, load.id);
   endLoad(state);
   if (isWorkerLost) return;
   if (load.timeout === null && model.failing === null && !model.hasEndedOnce) {
     model.hasEndedOnce = true;
+    model.isShort = isShort;
+    const [idle] = isShort ? idleOf(placedBeside(state, model.id), state.yielding, state.now) : [];
+    if (idle) beginUnload(state, modelOf(state, idle.id), { slotFor: model.id });
     return;
   }
-  model.hasEndedOnce = false;
+  model.hasEndedOnce = model.isShort = false;
   failLoad(state, model, `${load.timeout ?? why}${workers}`);
 }
 

@@ -1,6 +1,7 @@
 // What the state holds of one model, and of what is being done to models: unloads, the one load, drains.
 import type { FailingLoad, Ticket, WaitReason } from "./events.ts";
 import { noTurn, type Turn } from "./placement.ts";
+import type { ByDevice } from "./world.ts";
 
 /** Everything that is known of one model; dropped when nothing is. */
 export class Model {
@@ -24,6 +25,8 @@ export class Model {
   failing: FailingLoad | null = null;
   /** Its last load ended early and is made again. */
   hasEndedOnce = false;
+  /** It ended for lack of memory. */
+  isShort = false;
 
   constructor(id: string) {
     this.id = id;
@@ -81,6 +84,8 @@ export interface Load {
   timeout: string | null;
   /** Unloaded on request: no failure of the model. */
   isUnwanted: boolean;
+  /** What all models could take when its process was about to start; null: it is not. */
+  limits: ByDevice | null;
 }
 
 export interface Drain {

@@ -1,4 +1,5 @@
-// Which model gets a slot, and which one leaves for it: rules 2 to 4 of README.md.
+// Which model gets a slot, and which ones leave for it: rules 2 to 4 of README.md. A slot is one of --models-max, and memory.
+import type { ByDevice } from "./world.ts";
 
 /** From the end of a model's load: while other models wait it keeps its slot for so long, as a load costs time. */
 export interface Turn {
@@ -23,16 +24,31 @@ export interface Placed {
   /** ms since the epoch; 0: never. */
   readonly lastUsed: number;
   readonly turn: Turn;
+  readonly takes: ByDevice;
+}
+
+/** What is asked for: a place for one more model. */
+export interface Wanted {
+  /** Model slots. */
+  readonly slots: number;
+  /** Of the model; empty where it cannot be known. */
+  readonly takes: ByDevice;
+  /** What all models may take. */
+  readonly limits: ByDevice;
+  /** A load ran out of memory: it begins again when those that leave are gone. */
+  readonly isShort: boolean;
 }
 
 export type Room =
   | { readonly kind: "free" }
-  /** This model is idle: it is unloaded. */
-  | { readonly kind: "evict"; readonly id: string }
+  /** These models are idle: they are unloaded. */
+  | { readonly kind: "evict"; readonly ids: readonly string[] }
   /** `yields`: the model that takes no new requests until it is idle; `until`: when the answer may change, ms. */
   | { readonly kind: "wait"; readonly yields: string | null; readonly until: number }
   /** Every slot is a pinned model's: none becomes free by itself. */
-  | { readonly kind: "pinned" };
+  | { readonly kind: "pinned" }
+  /** Memory does not suffice, also without every model that may leave. */
+  | { readonly kind: "tooLarge" };
 
 const shortestTurnMs = 1_000;
 const longestTurnMs = 30_000;
@@ -45,23 +61,72 @@ export function turnAfter(loadMs: number, now: number): Turn {
   return { beganAt: now, ms: Math.min(longestTurnMs, Math.max(shortestTurnMs, loadMs)) };
 }
 
-/** A slot for one more model beside these; `yields`: the model that yields already. */
-export function roomFor(placed: readonly Placed[], slots: number, yields: string | null, now: number): Room {
-  if (placed.length < slots) return { kind: "free" };
-  if (placed.every(({ pinned, isLeaving }) => pinned && !isLeaving)) return { kind: "pinned" };
+/** Whether it has its place beside these. */
+export function fitsBeside({ slots, takes, limits }: Wanted, others: readonly Placed[]): boolean {
+  return others.length < slots && hasMemory(takes, limits, others);
+}
+
+/** Of a device without a limit nothing is known. */
+function hasMemory(takes: ByDevice, limits: ByDevice, others: readonly Placed[]): boolean {
+  for (const [device, bytes] of takes) {
+    const taken = others.reduce((sum, other) => sum + (other.takes.get(device) ?? 0), bytes);
+    if (taken > (limits.get(device) ?? Number.POSITIVE_INFINITY)) return false;
+  }
+  return true;
+}
+
+/** A place for one more model beside these; `yields`: the model that yields already. */
+export function roomFor(placed: readonly Placed[], wanted: Wanted, yields: string | null, now: number): Room {
   const staying = placed.filter(({ isLeaving }) => !isLeaving);
-  if (staying.length < slots) return { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
+  const isCleared = !wanted.isShort || staying.length === placed.length;
+  if (fitsBeside(wanted, placed) && isCleared) return { kind: "free" };
+  const fixed = staying.filter(({ pinned }) => pinned);
+  if (fixed.length >= wanted.slots) return { kind: "pinned" };
+  if (!fitsBeside(wanted, fixed)) return { kind: "tooLarge" };
+  if (fitsBeside(wanted, staying)) return { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
   const movable = staying.filter(({ pinned }) => !pinned);
-  const [idle] = movable
-    .filter((model) => isUnused(model, yields) && lingersUntil(model) <= now)
-    .toSorted((a, b) => a.lastUsed - b.lastUsed);
-  if (idle) return { kind: "evict", id: idle.id };
-  const over = movable.filter(({ turn }) => endOf(turn) <= now);
-  const longest = over.toSorted((a, b) => a.turn.beganAt - b.turn.beganAt || a.lastUsed - b.lastUsed)[0];
-  const next = over.find(({ id }) => id === yields) ?? longest;
+  const idle = idleOf(movable, yields, now);
+  const over = movable.filter((model) => !idle.includes(model) && endOf(model.turn) <= now);
+  const leaving = fewestOf([...idle, ...over.toSorted(byTurn(yields))], staying, wanted);
+  const evicted = leaving.filter((model) => idle.includes(model));
+  if (evicted.length > 0) return { kind: "evict", ids: evicted.map(({ id }) => id) };
   const changes = movable.map((model) => (isUnused(model, yields) ? lingersUntil(model) : endOf(model.turn)));
   const until = Math.min(...changes.filter((at) => at > now), Number.POSITIVE_INFINITY);
-  return { kind: "wait", yields: next?.id ?? null, until };
+  return { kind: "wait", yields: leaving[0]?.id ?? null, until };
+}
+
+/** Those that may leave at once, the least recently used first. */
+export function idleOf(placed: readonly Placed[], yields: string | null, now: number): Placed[] {
+  return placed
+    .filter(({ isLeaving, pinned }) => !isLeaving && !pinned)
+    .filter((model) => isUnused(model, yields) && lingersUntil(model) <= now)
+    .toSorted((a, b) => a.lastUsed - b.lastUsed);
+}
+
+/** The one that yields already, then those that have had their place longest. */
+function byTurn(yields: string | null): (a: Placed, b: Placed) => number {
+  return (a, b) =>
+    Number(b.id === yields) - Number(a.id === yields) ||
+    a.turn.beganAt - b.turn.beganAt ||
+    a.lastUsed - b.lastUsed;
+}
+
+/** Of these, in their order, as many as have to leave and none more; empty: all of them would not do. */
+function fewestOf(candidates: readonly Placed[], staying: readonly Placed[], wanted: Wanted): readonly Placed[] {
+  const leaving = new Set<Placed>();
+  const isEnough = (): boolean =>
+    fitsBeside(
+      wanted,
+      staying.filter((model) => !leaving.has(model)),
+    );
+  for (const candidate of candidates) if (!isEnough()) leaving.add(candidate);
+  if (!isEnough()) return [];
+  // A small model that has left for nothing, as the next one was large enough alone, stays.
+  for (const candidate of [...leaving].reverse()) {
+    leaving.delete(candidate);
+    if (!isEnough()) leaving.add(candidate);
+  }
+  return candidates.filter((candidate) => leaving.has(candidate));
 }
 
 /** Requests for the model that yields wait for its next turn. */

@@ -4,6 +4,7 @@ import type { Ticket, WaitReason } from "./events.ts";
 import { useBegins } from "./idle.ts";
 import { backoffRefusal } from "./load-backoff.ts";
 import { isBelieved, type Model } from "./model.ts";
+import { tooLargeError } from "./placed.ts";
 import { emit, isHeld, isLoading, modelOf, type State, wake } from "./state.ts";
 
 /** How long a model in the cache may take to appear on the router's list. */
@@ -121,7 +122,8 @@ export function refuse(state: State): void {
 
 function loadRefusal(state: State, model: Model): GatewayError | null {
   if (state.world.refusal || isLoading(state, model.id)) return state.world.refusal;
-  return unlistedError(state, model) ?? backoffRefusal(state, model);
+  // Also while another model is loaded: what never fits does not wait for that.
+  return unlistedError(state, model) ?? backoffRefusal(state, model) ?? tooLargeError(state, model);
 }
 
 /** Its process gives no token, and could not be unloaded yet. */

@@ -1,6 +1,9 @@
 // What the scheduler decides by, as plain data: its limits, and the machine as it was last observed.
 import type { GatewayError } from "../../core/errors.ts";
 
+/** Bytes by device as the engine names them; `Host` is main memory. */
+export type ByDevice = ReadonlyMap<string, number>;
+
 export interface Limits {
   /** Requests per model, waiting and in flight together. */
   readonly queueLimit: number;
@@ -41,7 +44,33 @@ export interface World {
   isPinned(id: string): boolean;
   /** False: the cache is known not to hold the model. */
   isCached(id: string): boolean;
+  readonly memory: Memory;
 }
+
+/** Of the machine as it is when it is asked. */
+export interface Memory {
+  /** What the model takes once it is loaded; null: that cannot be known; undefined: it is not known yet. */
+  need(id: string): ByDevice | null | undefined;
+  /** What a model in a slot takes: its need, or what it holds where that is more. */
+  taken(id: string): ByDevice;
+  /** What all models together may take. While one is being loaded, what it takes already counts as taken by others. */
+  limits(): ByDevice;
+  /** Processes of a router that is gone still hold memory, which counts as taken by others. */
+  hasLeftovers(): boolean;
+  /** What the model needs, beside what it could take, and what would fit; null: that is being looked for. */
+  refusal(id: string, left: ByDevice): string | null;
+}
+
+const noBytes: ByDevice = new Map();
+
+/** Nothing is known: model slots are counted. */
+export const unknownMemory: Memory = {
+  need: () => null,
+  taken: () => noBytes,
+  limits: () => noBytes,
+  hasLeftovers: () => false,
+  refusal: () => "",
+};
 
 /** Before the first `observed` event. */
 export const unknownWorld: World = {
@@ -55,4 +84,5 @@ export const unknownWorld: World = {
   refusal: null,
   isPinned: () => false,
   isCached: () => true,
+  memory: unknownMemory,
 };

@@ -9,7 +9,7 @@ import { Machine } from "./simulated-machine.ts";
 
 const runs = Number(process.env["HISTORIES"] ?? 4_000);
 const ids = ["a", "b", "c"] as const;
-const outcomes: readonly LoadOutcome[] = ["loads", "ends", "loads", "stalls", "refused", "breaksOff", "deaf", "loads"];
+const outcomes: readonly LoadOutcome[] = ["loads", "ends", "loads", "stalls", "refused", "breaksOff", "deaf", "short"];
 const tokens: readonly TokenOutcome[] = ["given", "refused", "none", "silent"];
 const refusal = new GatewayError("too_few_workers", "too few");
 
@@ -20,15 +20,30 @@ interface Start {
   readonly isDoubled: boolean;
   readonly slots: number;
   readonly isPinned: boolean;
+  readonly memory: number;
+  /** Of the models in their order; 0: not known. */
+  readonly needs: readonly number[];
 }
 
-const start = fc.record({ isDoubled: fc.boolean(), slots: fc.integer({ min: 1, max: 2 }), isPinned: fc.boolean() });
+const start = fc.record({
+  isDoubled: fc.boolean(),
+  slots: fc.integer({ min: 1, max: 3 }),
+  isPinned: fc.boolean(),
+  memory: fc.integer({ min: 2, max: 9 }),
+  needs: fc.array(fc.nat({ max: 4 }), { minLength: 3, maxLength: 3 }),
+});
 
 function perform(machine: Machine, code: number): void {
   const id = ids[(code >> 5) % ids.length] ?? "a";
   const amount = (code >> 8) & 0xff;
   const client = machine.clients[machine.clients.length - 1 - (amount % 8)];
   switch (code & 31) {
+    case 7:
+      if (amount % 4 === 0) machine.memory = 1 + ((amount >> 2) % 9);
+      else machine.needs.set(id, [undefined, null, 1, 2, 3, 4, 5, 6][(amount >> 2) % 8]);
+      machine.hasLeftovers = amount % 16 === 1;
+      machine.isSeeking = amount % 16 === 5;
+      return machine.observe();
     case 8:
       if (amount % 2 === 0) machine.token = tokens[(amount >> 1) % tokens.length] ?? "given";
       machine.tokenMs = 1 + amount * 20;
@@ -103,11 +118,12 @@ function perform(machine: Machine, code: number): void {
 /** Plays a history and then checks what has come of it; an error has the end of the history's log. */
 function play(
   steps: readonly number[],
-  { isDoubled, slots, isPinned }: Start,
+  { isDoubled, slots, isPinned, memory, needs }: Start,
   check: (machine: Machine) => void,
 ): void {
   const machine = new Machine(ids, { queueLimit: 3 });
-  Object.assign(machine, { isDoubled, slots });
+  Object.assign(machine, { isDoubled, slots, memory });
+  for (const [index, id] of ids.entries()) machine.needs.set(id, needs[index] || null);
   if (isPinned) machine.pinned.add("a");
   machine.observe();
   try {
@@ -132,7 +148,10 @@ function calm(machine: Machine): void {
     token: "given",
     verdict: { kind: "ready", stallMs: Number.POSITIVE_INFINITY },
     refusal: null,
+    hasLeftovers: false,
+    isSeeking: false,
   });
+  for (const [id, need] of machine.needs) machine.needs.set(id, need ?? null);
   machine.pinned.clear();
   machine.observe();
   // The reconcile loop reads the list now and then, so a load that was given up does not stay unseen.

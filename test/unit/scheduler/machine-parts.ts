@@ -2,9 +2,9 @@
 import type { GatewayError } from "../../../src/core/errors.ts";
 import type { TokenAnswer } from "../../../src/core/token-answer.ts";
 import type { Event, Ticket } from "../../../src/scheduler/state/events.ts";
-import type { Limits, Loaded, World } from "../../../src/scheduler/state/world.ts";
+import type { ByDevice, Limits, Loaded, Memory, World } from "../../../src/scheduler/state/world.ts";
 
-export type LoadOutcome = "loads" | "ends" | "stalls" | "refused" | "breaksOff" | "deaf";
+export type LoadOutcome = "loads" | "ends" | "short" | "stalls" | "refused" | "breaksOff" | "deaf";
 
 /** What a process does when it is asked for a token; `silent`: nothing, for ever. */
 export type TokenOutcome = TokenAnswer["kind"] | "silent";
@@ -56,6 +56,10 @@ interface Watched extends Pick<World, "isReady" | "isBehind" | "engineProblem" |
   readonly file: number;
   readonly pinned: ReadonlySet<string>;
   readonly cached: ReadonlySet<string>;
+  readonly needs: ReadonlyMap<string, number | null | undefined>;
+  readonly memory: number;
+  readonly hasLeftovers: boolean;
+  readonly isSeeking: boolean;
 }
 
 /** The machine as the scheduler is shown it. */
@@ -73,5 +77,24 @@ export function worldOf(machine: Watched): World {
     refusal,
     isPinned: (id) => machine.pinned.has(id),
     isCached: (id) => machine.cached.has(id),
+    memory: memoryOf(machine),
+  };
+}
+
+function memoryOf(machine: Watched): Memory {
+  const bytes = (count: number): ByDevice => new Map([["Host", count]]);
+  const need = (id: string): ByDevice | null | undefined => {
+    const known = machine.needs.has(id) ? machine.needs.get(id) : 0;
+    return typeof known === "number" ? bytes(known) : known;
+  };
+  // What a process takes while it is loaded counts as another program's.
+  const loading = [...machine.processes].filter(([, { value }]) => value === "loading");
+  const elsewhere = loading.reduce((sum, [id]) => sum + (machine.needs.get(id) ?? 0), 0);
+  return {
+    need,
+    taken: (id) => need(id) ?? bytes(0),
+    limits: () => bytes(machine.memory - elsewhere),
+    hasLeftovers: () => machine.hasLeftovers,
+    refusal: (id, left) => (machine.isSeeking ? null : `needs ${machine.needs.get(id)} of ${left.get("Host")}`),
   };
 }

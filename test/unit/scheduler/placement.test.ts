@@ -2,12 +2,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { noTurn, type Placed, roomFor, turnAfter } from "../../../src/scheduler/state/placement.ts";
+import { noTurn, type Placed, type Room, roomFor, turnAfter } from "../../../src/scheduler/state/placement.ts";
 
 const now = 1_000_000;
 
 function placed(id: string, rest: Partial<Placed> = {}): Placed {
-  return { id, isLeaving: false, pinned: false, inFlight: 0, waiting: 0, lastUsed: 0, turn: noTurn, ...rest };
+  return { id, isLeaving: false, pinned: false, inFlight: 0, waiting: 0, lastUsed: 0, turn: noTurn, takes: none, ...rest };
+}
+
+const none: ReadonlyMap<string, number> = new Map();
+const gib = (count: number): Placed["takes"] => new Map([["Host", count]]);
+
+/** By model slots alone. */
+function roomIn(all: readonly Placed[], slots: number, yields: string | null, at: number): Room {
+  return roomFor(all, { slots, takes: none, limits: none, isShort: false }, yields, at);
 }
 
 /** Loaded `ago` ms before now, in 2 s. */
@@ -16,28 +24,28 @@ function turned(ago: number): Placed["turn"] {
 }
 
 test("a free place is taken, else the model that nobody uses and was used longest ago goes", () => {
-  assert.deepEqual(roomFor([placed("a")], 2, null, now), { kind: "free" });
+  assert.deepEqual(roomIn([placed("a")], 2, null, now), { kind: "free" });
   const both = [placed("a", { lastUsed: 20 }), placed("b", { lastUsed: 10 })];
-  assert.deepEqual(roomFor(both, 2, null, now), { kind: "evict", id: "b" });
+  assert.deepEqual(roomIn(both, 2, null, now), { kind: "evict", ids: ["b"] });
   const used = [placed("a", { lastUsed: 20 }), placed("b", { lastUsed: 10, inFlight: 1 })];
-  assert.deepEqual(roomFor(used, 2, null, now), { kind: "evict", id: "a" });
+  assert.deepEqual(roomIn(used, 2, null, now), { kind: "evict", ids: ["a"] });
 });
 
 test("a pinned model never goes; where all are pinned, that is said; while one leaves no other has to", () => {
   const one = [placed("a", { pinned: true }), placed("b", { lastUsed: 10 })];
-  assert.deepEqual(roomFor(one, 2, null, now), { kind: "evict", id: "b" });
+  assert.deepEqual(roomIn(one, 2, null, now), { kind: "evict", ids: ["b"] });
   const both = [placed("a", { pinned: true, inFlight: 1 }), placed("b", { pinned: true })];
-  assert.deepEqual(roomFor(both, 2, null, now), { kind: "pinned" });
+  assert.deepEqual(roomIn(both, 2, null, now), { kind: "pinned" });
   const leaving = [placed("a", { isLeaving: true }), placed("b")];
   const wait = { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
-  assert.deepEqual(roomFor(leaving, 2, "a", now), wait);
-  assert.deepEqual(roomFor(leaving, 1, "a", now), { kind: "evict", id: "b" });
+  assert.deepEqual(roomIn(leaving, 2, "a", now), wait);
+  assert.deepEqual(roomIn(leaving, 1, "a", now), { kind: "evict", ids: ["b"] });
 });
 
 test("one that is used keeps its place for its turn; after it, it takes no new requests", () => {
-  const during = roomFor([placed("a", { inFlight: 3, turn: turned(500) })], 1, null, now);
+  const during = roomIn([placed("a", { inFlight: 3, turn: turned(500) })], 1, null, now);
   assert.deepEqual(during, { kind: "wait", yields: null, until: now + 1_500 });
-  const after = roomFor([placed("a", { inFlight: 3, waiting: 9, turn: turned(2_000) })], 1, null, now);
+  const after = roomIn([placed("a", { inFlight: 3, waiting: 9, turn: turned(2_000) })], 1, null, now);
   assert.deepEqual(after, { kind: "wait", yields: "a", until: Number.POSITIVE_INFINITY });
 });
 
@@ -46,19 +54,61 @@ test("of several the one that has had its place longest yields, and goes on doin
     placed("a", { inFlight: 1, turn: turned(5_000) }),
     placed("b", { inFlight: 1, waiting: 3, turn: turned(9_000) }),
   ];
-  const first = roomFor(places, 2, null, now);
+  const first = roomIn(places, 2, null, now);
   assert.equal(first.kind === "wait" && first.yields, "b");
-  const second = roomFor([...places].reverse(), 2, "a", now);
+  const second = roomIn([...places].reverse(), 2, "a", now);
   assert.equal(second.kind === "wait" && second.yields, "a");
   const rested = [places[0] ?? placed("a"), placed("b", { waiting: 3, turn: turned(9_000) })];
-  assert.equal(roomFor(rested, 2, null, now).kind, "wait", "its waiters are about to be let in");
-  assert.deepEqual(roomFor(rested, 2, "b", now), { kind: "evict", id: "b" });
+  assert.equal(roomIn(rested, 2, null, now).kind, "wait", "its waiters are about to be let in");
+  assert.deepEqual(roomIn(rested, 2, "b", now), { kind: "evict", ids: ["b"] });
 });
 
 test("within its turn an idle model is kept for a moment, for a client that asks again at once", () => {
   const resting = (idle: number): Placed => placed("a", { turn: turned(1_000), lastUsed: now - idle });
-  assert.deepEqual(roomFor([resting(10)], 1, null, now), { kind: "wait", yields: null, until: now + 90 });
-  assert.deepEqual(roomFor([resting(100)], 1, null, now), { kind: "evict", id: "a" });
+  assert.deepEqual(roomIn([resting(10)], 1, null, now), { kind: "wait", yields: null, until: now + 90 });
+  assert.deepEqual(roomIn([resting(100)], 1, null, now), { kind: "evict", ids: ["a"] });
+});
+
+/** For a model of so many GiB, of which all may take ten. */
+function roomOf(takes: number, all: readonly Placed[], yields: string | null = null, isShort = false): Room {
+  return roomFor(all, { slots: 9, takes: gib(takes), limits: gib(10), isShort }, yields, now);
+}
+
+test("by memory: as many leave as have to and none more, the least recently used first", () => {
+  const [a, b, c] = [1, 2, 3].map((at) => placed("abc"[at - 1] ?? "", { lastUsed: at, takes: gib(3) }));
+  assert.ok(a && b && c);
+  const all = [c, a, b];
+  assert.deepEqual(roomOf(1, all), { kind: "free" }, "two that fit together are not swapped");
+  assert.deepEqual(roomOf(2, all), { kind: "evict", ids: ["a"] });
+  assert.deepEqual(roomOf(5, all), { kind: "evict", ids: ["a", "b"] });
+  const small = { ...a, takes: gib(1) };
+  assert.deepEqual(roomOf(6, [small, b, c]), { kind: "evict", ids: ["b"] }, "the small one would leave for nothing");
+  assert.deepEqual(roomOf(6, [{ ...small, isLeaving: true }, b, c]), { kind: "evict", ids: ["b"] });
+  const wait = { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
+  assert.deepEqual(roomOf(6, [{ ...b, isLeaving: true }, small, c]), wait, "what leaves is enough");
+  const device = { ...b, takes: new Map([["CUDA0", 9]]) };
+  assert.deepEqual(roomOf(6, [a, device]), { kind: "free" }, "each device by itself");
+});
+
+test("by memory: what is used yields where idle models are not enough, and pinned models stay", () => {
+  const idle = placed("a", { takes: gib(3) });
+  const used = placed("b", { takes: gib(3), inFlight: 1, turn: turned(5_000) });
+  assert.deepEqual(roomOf(6, [idle, used]), { kind: "evict", ids: ["a"] });
+  assert.deepEqual(roomOf(8, [idle, used]), { kind: "evict", ids: ["a"] });
+  const yielding = { kind: "wait", yields: "b", until: Number.POSITIVE_INFINITY };
+  assert.deepEqual(roomOf(8, [{ ...idle, isLeaving: true }, used]), yielding);
+  const within = { ...used, turn: turned(500) };
+  assert.deepEqual(roomOf(8, [idle, within]), { kind: "wait", yields: null, until: now + 1_500 });
+  const pinned = { ...idle, pinned: true };
+  assert.deepEqual(roomOf(8, [pinned, used]), { kind: "tooLarge" });
+  assert.deepEqual(roomOf(11, []), { kind: "tooLarge" });
+  assert.deepEqual(roomOf(7, [pinned]), { kind: "free" });
+});
+
+test("a load that ran out of memory waits until what leaves for it is gone", () => {
+  const leaving = placed("a", { takes: gib(1), isLeaving: true });
+  assert.deepEqual(roomOf(1, [leaving]), { kind: "free" });
+  assert.equal(roomOf(1, [leaving], null, true).kind, "wait");
 });
 
 test("a turn is as long as the load was, within bounds", () => {
@@ -86,7 +136,7 @@ test("one place and models that are always asked for: each has its turns, and at
           yields = null;
           continue;
         }
-        const room = roomFor([place], 1, yields, time);
+        const room = roomIn([place], 1, yields, time);
         if (room.kind === "evict") {
           line.push(place.id);
           place = null;

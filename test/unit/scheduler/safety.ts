@@ -8,6 +8,8 @@ interface Watched {
   readonly time: number;
   readonly state: State;
   readonly slots: number;
+  readonly memory: number;
+  readonly needs: ReadonlyMap<string, number | null | undefined>;
   readonly active: ReadonlySet<Client>;
   readonly loaded: ReadonlyMap<string, unknown>;
   readonly processes: ReadonlyMap<string, Process>;
@@ -29,12 +31,29 @@ export function requireSafeGrant(machine: Watched, { ticket: { id, number }, sta
 export function requireSafeLoad(machine: Watched, id: string): void {
   const isAsked = [...machine.active].some(({ ticket, state }) => ticket.id === id && state === "waits");
   assert.ok(isAsked, "a client that left costs nothing: no load without a request that waits");
-  const others = [...machine.processes].filter(([other, { isForeign = false }]) => other !== id && !isForeign);
+  const own = [...machine.processes].filter(([other, { isForeign = false }]) => other !== id && !isForeign);
+  const others = own.map(([other]) => other);
   assert.ok(others.length < machine.slots, "no two models in one slot");
+  assert.ok(!machine.needs.has(id) || machine.needs.get(id) !== undefined, "no load before its need is known");
+  assert.ok(hasMemory(machine, id, others), "no load beside models that take its memory");
   for (const { models } of machine.changes.values()) assert.ok(!covers(models, id), "no load of a draining model");
 }
 
-export function requireSafeUnload({ requested, state, pinned, active }: Watched, id: string): void {
+/** Of a model whose need is not known it cannot be said. */
+function hasMemory({ needs, memory }: Watched, id: string, others: readonly string[]): boolean {
+  const need = needs.get(id) ?? 0;
+  return need === 0 || [...others].reduce((sum, other) => sum + (needs.get(other) ?? 0), need) <= memory;
+}
+
+export function requireSafeUnload(machine: Watched, id: string): void {
+  const { requested, state, pinned, active, processes, slots } = machine;
+  const cause = state.models.get(id)?.unload?.cause;
+  if (typeof cause === "object" && !state.models.get(cause.slotFor)?.isShort) {
+    const isStaying = (other: string): boolean => other === id || !state.models.get(other)?.unload;
+    const staying = [...processes.keys()].filter((other) => other !== cause.slotFor && isStaying(other));
+    const fits = staying.length < slots && hasMemory(machine, cause.slotFor, staying);
+    assert.ok(!fits, "as many leave for a model as have to and none more: two that fit are never swapped");
+  }
   const isRefused = state.models.get(id)?.firstToken?.state === "refused";
   const isRequested = requested.has(id) || state.load?.id === id || isRefused;
   assert.ok(!pinned.has(id) || isRequested, "a pinned model never leaves for another, nor for lack of use");

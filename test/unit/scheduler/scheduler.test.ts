@@ -6,6 +6,7 @@ import type { TokenAnswer } from "../../../src/core/token-answer.ts";
 import type { Instance } from "../../../src/engines/llama/instances.ts";
 import type { Router } from "../../../src/engines/llama/router.ts";
 import { createScheduler, type Scheduler } from "../../../src/scheduler/scheduler.ts";
+import { unknownMemory } from "../../../src/scheduler/state/world.ts";
 import { until } from "../../support/scratch.ts";
 
 interface Scene {
@@ -74,6 +75,7 @@ function start(keepAliveMs = 60_000, slots = 2): Scene {
     engineProblem: () => null,
     isCached: () => true,
     isPinned: () => false,
+    memory: { ...unknownMemory, refresh: () => undefined, begin: () => null, shortage: () => null },
     onUse: (id) => void told.push(`use ${id}`),
     onIdle: (id) => void told.push(`idle ${id}`),
     askFirstToken: async ({ id }) => {

@@ -42,6 +42,13 @@ export class Machine extends Clock {
   readonly listed = new Set<string>();
   readonly cached = new Set<string>();
   readonly pinned = new Set<string>();
+  /** What a model takes; absent: nothing; null: that cannot be known; undefined: it is not known yet. */
+  readonly needs = new Map<string, number | null | undefined>();
+  /** What all models may take. */
+  memory = Number.POSITIVE_INFINITY;
+  hasLeftovers = false;
+  /** What would fit is not known yet. */
+  isSeeking = false;
   /** What the router has read. */
   file = 1;
   isBehind = false;
@@ -219,7 +226,13 @@ export class Machine extends Clock {
         return this.load(effect.id);
       case "explainEnd":
         return this.call("explainEnd", 1, () =>
-          this.send({ kind: "loadEnded", isWorkerLost: this.isWorkerLost, why: "it broke", workers: "" }),
+          this.send({
+            kind: "loadEnded",
+            isWorkerLost: this.isWorkerLost,
+            isShort: this.outcome === "short",
+            why: "it broke",
+            workers: "",
+          }),
         );
       case "askToken":
         return this.askToken(effect.id);
@@ -288,7 +301,7 @@ export class Machine extends Clock {
 
   private endLoad(id: string, process: Process, outcome: LoadOutcome): void {
     if (this.processes.get(id) !== process) return;
-    if (outcome === "ends") this.processes.delete(id);
+    if (outcome === "ends" || outcome === "short") this.processes.delete(id);
     else process.value = "loaded";
     if (outcome !== "deaf") this.notice();
   }

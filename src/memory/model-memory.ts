@@ -1,0 +1,125 @@
+// What the scheduler asks about memory: what loaded models take, why one does not fit, and whether a load ran out of it.
+import type { EngineDevice } from "../engines/llama/devices.ts";
+import type { Instances } from "../engines/llama/instances.ts";
+import { memoryText } from "../core/memory-text.ts";
+import { placeOf, remedyText } from "./fits.ts";
+import type { HostReader } from "./host.ts";
+import { measuredBytes, readProcess } from "./measure.ts";
+import type { Memory } from "./memory.ts";
+import { type ByDevice, host, lacking, type Need } from "./need.ts";
+import type { Space } from "./space.ts";
+
+export type ModelMemory = ReturnType<typeof createModelMemory>;
+
+const noBytes: ByDevice = new Map();
+
+/** The engine's words for memory that it did not get. */
+const shortageWords =
+  /out of ?(device ?)?memory|insufficient memory|cannot allocate memory|bad_alloc|(failed|unable) to allocate|malloc failed/i;
+
+export function createModelMemory(options: {
+  readonly space: Space;
+  readonly reader: Pick<HostReader, "kills">;
+  readonly facts: Pick<Memory, "need" | "estimated" | "remedy" | "noteMeasured">;
+  readonly instances: Pick<Instances, "list" | "get" | "detachedUsers">;
+  /** Those beside main memory. */
+  readonly listDevices: () => Promise<readonly EngineDevice[]>;
+}) {
+  const { space, reader, facts, instances } = options;
+  let needs = new Map<string, Need | null | undefined>();
+  let killsBefore = 0;
+  let devicesBefore: readonly EngineDevice[] = [];
+
+  /** Placement asks for it at every event, and a question is as long as a model's settings. */
+  function need(id: string): Need | null | undefined {
+    if (!needs.has(id)) needs.set(id, facts.need(id));
+    return needs.get(id);
+  }
+
+  /** What was needed at first, or what it holds where that is more: the engine keeps prompts, as many as come. */
+  function taken(id: string): ByDevice {
+    const { pid = null } = instances.get(id) ?? {};
+    const bytes = need(id)?.bytes ?? noBytes;
+    const held = pid === null ? 0 : space.held(pid);
+    return held <= (bytes.get(host) ?? 0) ? bytes : new Map([...bytes, [host, held]]);
+  }
+
+  function takenByAll(): ByDevice {
+    const sum = new Map<string, number>();
+    for (const { id } of instances.list())
+      for (const [device, bytes] of taken(id)) sum.set(device, (sum.get(device) ?? 0) + bytes);
+    return sum;
+  }
+
+  async function readDevices(): Promise<readonly EngineDevice[]> {
+    const taken = takenByAll();
+    const list = await options.listDevices();
+    space.seeDevices(list, taken);
+    return list;
+  }
+
+  /** It costs the start of a process. */
+  function takesDevices(id: string): boolean {
+    return [...(facts.estimated(id)?.keys() ?? [])].some((name) => name !== host);
+  }
+
+  return {
+    readDevices,
+    /** More is known of models, or their settings are others. */
+    refresh: (): void => {
+      needs = new Map();
+    },
+    taken,
+    need: (id: string): ByDevice | null | undefined => {
+      const known = need(id);
+      return known ? known.bytes : known;
+    },
+    limits: space.limits,
+    hasLeftovers: (): boolean => instances.detachedUsers() > 0,
+    /** Null while it is looked for what would fit. */
+    refusal: (id: string, left: ByDevice): string | null => {
+      const remedy = facts.remedy(id, left);
+      if (remedy === undefined) return null;
+      return `${sumText(need(id), left)}${remedy === null ? "" : `: ${remedyText(remedy)}`}`;
+    },
+    /** A load is about to begin. */
+    begin: (id: string): Promise<void> | null => {
+      killsBefore = reader.kills();
+      devicesBefore = [];
+      if (!takesDevices(id)) return null;
+      return readDevices().then((list) => void (devicesBefore = list));
+    },
+    /** Of a load that ended early, with its last output: what it needed and what there is; null: memory was not short. */
+    shortage: (id: string, output: string): string | null => {
+      if (!shortageWords.test(output) && reader.kills() === killsBefore) return null;
+      space.refresh();
+      const taken = takenByAll();
+      const free = [...space.limits()].map(([device, limit]) => [device, limit - (taken.get(device) ?? 0)] as const);
+      return `it ${sumText(need(id), new Map(free))}`;
+    },
+    /** Of a model that was just loaded: keeps what that took. */
+    measure: async (id: string): Promise<void> => {
+      const { pid = null } = instances.get(id) ?? {};
+      const process = pid === null ? null : await readProcess(pid);
+      if (!process) return;
+      const main = measuredBytes(process, facts.estimated(id));
+      const after = takesDevices(id) ? await readDevices() : [];
+      facts.noteMeasured(id, new Map([...main, ...differences(devicesBefore, after)]));
+    },
+  };
+}
+
+/** What was taken of each device in between. */
+function differences(before: readonly EngineDevice[], after: readonly EngineDevice[]): ByDevice {
+  const free = new Map(after.map(({ name, freeBytes }) => [name, freeBytes]));
+  const taken = before.map(({ name, freeBytes }) => [name, freeBytes - (free.get(name) ?? freeBytes)] as const);
+  return new Map(taken.filter(([, bytes]) => bytes > 0));
+}
+
+/** Of the device that lacks the most, else of main memory. */
+function sumText(need: Need | null | undefined, left: ByDevice): string {
+  if (!need) return `needs an unknown amount of memory, and ${memoryText(Math.max(0, left.get(host) ?? 0))} are free`;
+  const usual = { device: host, needed: need.bytes.get(host) ?? 0, limit: left.get(host) ?? 0 };
+  const { device, needed, limit } = lacking(need.bytes, left) ?? usual;
+  return `needs ${memoryText(needed)} of ${placeOf(device)}, and ${memoryText(Math.max(0, limit))} are free for it`;
+}

@@ -1,0 +1,76 @@
+// The models in their slots, as placement judges them, and the one that is to have a slot beside them.
+import { GatewayError } from "../../core/errors.ts";
+import { placedValues } from "../../plan/observed.ts";
+import type { Model } from "./model.ts";
+import { fitsBeside, noTurn, type Placed, type Wanted } from "./placement.ts";
+import { isHeld, isLoading, type State } from "./state.ts";
+import type { ByDevice } from "./world.ts";
+
+/** How long a load waits for an edit to reach the router, which takes tens of ms. */
+const mostBehindMs = 1_000;
+const noBytes: ByDevice = new Map();
+
+/** ms; until then an edit may still change what a load would be. */
+export function behindUntil({ world, behindSince }: State): number {
+  return world.isBehind ? behindSince + mostBehindMs : 0;
+}
+
+export function wantedFor(state: State, { id, isShort }: Model): Wanted {
+  const { modelsMax, memory } = state.world;
+  // A process that is being loaded is no model's yet, and would count as another program's.
+  const limits = state.load?.limits ?? memory.limits();
+  return { slots: modelsMax, takes: memory.need(id) ?? noBytes, limits, isShort };
+}
+
+export function placedBeside(state: State, id: string): Placed[] {
+  const placed: Placed[] = [];
+  for (const [other, value] of state.world.listed)
+    if (other !== id && placedValues.has(value)) placed.push(placedModel(state, other));
+  return placed;
+}
+
+function placedModel(state: State, id: string): Placed {
+  const model = state.models.get(id);
+  return {
+    id,
+    isLeaving: (model?.unload ?? null) !== null,
+    pinned: state.world.isPinned(id),
+    inFlight: model?.inFlight ?? 0,
+    waiting: model && !isHeld(state, model) ? model.queue.length : 0,
+    lastUsed: model?.lastUsed ?? 0,
+    turn: model?.turn ?? noTurn,
+    takes: state.world.memory.taken(id),
+  };
+}
+
+/** What no model accounts for holds memory, for a moment: what does not fit now may fit then. */
+export function isUnsettled(state: State): boolean {
+  const { listed, loaded, memory } = state.world;
+  if (memory.hasLeftovers()) return true;
+  return [...listed].some(([id, value]) => placedValues.has(value) && !loaded.has(id) && !isLoading(state, id));
+}
+
+/** What would be left for a model that never fits, alone or beside the pinned ones; null: it may fit. */
+export function leftForTooLarge(state: State, model: Model): ByDevice | null {
+  if (!state.world.memory.need(model.id) || behindUntil(state) > state.now) return null;
+  const wanted = wantedFor(state, model);
+  const pinned = placedBeside(state, model.id).filter(({ isLeaving, pinned: stays }) => stays && !isLeaving);
+  const fits = fitsBeside({ ...wanted, slots: Number.POSITIVE_INFINITY }, pinned);
+  return fits || isUnsettled(state) ? null : leftOf(wanted.limits, pinned);
+}
+
+/** Its requests wait until it is known what would fit. `too_large` */
+export function tooLargeError(state: State, model: Model): GatewayError | null {
+  const left = leftForTooLarge(state, model);
+  const text = left && state.world.memory.refusal(model.id, left);
+  return text === null ? null : new GatewayError("too_large", `${model.id} ${text}`);
+}
+
+function leftOf(limits: ByDevice, pinned: readonly Placed[]): ByDevice {
+  return new Map(
+    [...limits].map(([device, limit]) => [
+      device,
+      pinned.reduce((left, { takes }) => left - (takes.get(device) ?? 0), limit),
+    ]),
+  );
+}

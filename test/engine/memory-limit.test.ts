@@ -1,0 +1,118 @@
+// Models that do not all fit, under a limit that the system enforces: no load ends in a kill, two that fit are never swapped, and what
+// can never fit is refused with a context that does. LOADS and LOADS_SEED choose how many loads are played, and which.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cacheModel, makeFolders } from "../support/folders.ts";
+import { eventsOf, loadedIds, loadsBegun, startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { limitAddressSpace, limitMemory } from "../support/memory-limit.ts";
+import { modelBytes, talkingModel } from "../support/models.ts";
+import { codeOf, messageOf } from "../support/own-calls.ts";
+import { chatWith, patchWith, postWith } from "../support/requests.ts";
+import { until } from "../support/scratch.ts";
+import { pick, randomFrom } from "../support/seeded.ts";
+
+const count = Number(process.env["LOADS"] ?? 40);
+const seed = Number(process.env["LOADS_SEED"] ?? 1);
+
+const mebibyte = 2 ** 20;
+const limit = 768 * mebibyte;
+const reserve = 96 * mebibyte;
+/** Of address space, for libraries and stacks of threads, where no cgroup can be made. */
+const besides = 2048 * mebibyte;
+
+/** Tokens of context, each 1 KiB of KV cache. */
+const contexts: Readonly<Record<string, number>> = {
+  "acme/a:Q8_0": 64 * 1024,
+  "acme/b:Q8_0": 96 * 1024,
+  "acme/c:Q8_0": 192 * 1024,
+  "acme/d:Q8_0": 256 * 1024,
+  "acme/e:Q8_0": 384 * 1024,
+};
+const huge = "acme/huge:Q8_0";
+const trained = 4 * 1024 * 1024;
+/** What a process takes beside its KV cache, at most. */
+const mostBesides = 110 * mebibyte;
+const ids = Object.keys(contexts);
+
+function documentWith(memory: string): string {
+  const models = Object.entries({ ...contexts, [huge]: trained }).map(
+    ([id, size]) => `  - { id: "${id}", ctxSize: ${size}, preset: { parallel: 1, threads: 1, ubatch-size: 32, batch-size: 32 } }`,
+  );
+  return ["version: 1", `memory: ${memory}`, "models:", ...models, ""].join("\n");
+}
+
+/** At most. */
+function bytesOf(id: string): number {
+  return (contexts[id] ?? 0) * 1024 + mostBesides;
+}
+
+/** The context that a refusal names makes it load. */
+async function askWithRemedy(gateway: TestGateway, id: string): Promise<void> {
+  const answer = await gateway.json("/v1/chat/completions", chatWith(id));
+  assert.deepEqual([answer.status, codeOf(answer)], [507, "too_large"], messageOf(answer));
+  const context = Number(/a context of (\d+) would fit/.exec(messageOf(answer))?.[1]);
+  assert.ok(context > 0, messageOf(answer));
+  const set = async (ctxSize: number): Promise<void> => {
+    const { status } = await gateway.json("/api/desired?wait=true", patchWith({ models: { [id]: { ctxSize } } }));
+    assert.equal(status, 200);
+  };
+  await set(context);
+  await gateway.ask(id);
+  await set(trained);
+}
+
+/** Asks one, which is answered; no model has left that could have stayed. */
+async function askOne(gateway: TestGateway, id: string): Promise<void> {
+  const before = await loadedIds(gateway);
+  await gateway.ask(id);
+  const after = await loadedIds(gateway);
+  for (const left of before.filter((other) => !after.includes(other) && other !== huge)) {
+    const sum = [...after, left].reduce((all, other) => all + bytesOf(other), 0);
+    assert.ok(sum > limit - reserve - 128 * mebibyte, `${left} has left for ${id} beside ${after.join()}`);
+  }
+}
+
+test(`seed ${seed}: ${count} loads under a limit of memory`, { timeout: 60_000 + count * 5_000 }, async (t) => {
+  const folders = await makeFolders(t);
+  for (const id of [...ids, huge])
+    await cacheModel(
+      folders,
+      id.replace(/:.*/, ""),
+      "model-Q8_0.gguf",
+      modelBytes({ ...talkingModel(id, { contextLength: trained }), width: 1024, feedForward: 256 }),
+    );
+  const cgroup = limitMemory(t, limit);
+  const memory = cgroup.folder === null ? `{ budget: ${limit - reserve} }` : `{ reserve: ${reserve} }`;
+  const gateway = await startTestGateway(t, { folders, yaml: documentWith(memory), flags: ["--models-max", "9"] });
+  await gateway.converged();
+  t.diagnostic(cgroup.folder === null ? "limited by ulimit -v and a budget" : `limited by ${cgroup.folder}`);
+  const router = gateway.gateway.status().router.pid;
+  assert.ok(router !== null);
+  if (cgroup.folder === null) limitAddressSpace(router, limit + besides);
+
+  const [a = "", b = ""] = ids;
+  for (const id of [a, b, a, b]) await gateway.ask(id);
+  assert.deepEqual(loadsBegun(gateway), [a, b], "two that fit are not swapped");
+  await askWithRemedy(gateway, huge);
+  await until("a load by hand is refused at once, too", async () => {
+    const load = await gateway.json("/v1/models/load", postWith({ model: huge }));
+    return load.status === 507 && codeOf(load) === "too_large";
+  });
+
+  const random = randomFrom(seed);
+  const begun = (): number => loadsBegun(gateway).length;
+  while (begun() < count) {
+    const dice = random();
+    if (dice < 0.05) await askWithRemedy(gateway, huge);
+    else if (dice < 0.3) await Promise.all([pick(random, ids), pick(random, ids)].map((id) => gateway.ask(id)));
+    else await askOne(gateway, pick(random, ids));
+  }
+  const { readFileSync } = await import("node:fs");
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  for (const [, e] of Object.entries((JSON.parse(readFileSync(folders.stateDir + "/memory.json", "utf8")) as any).models as Record<string, any>))
+    if (e.measured) t.diagnostic(JSON.stringify(e, (_k, v) => (typeof v === "number" ? Math.round(v / 2 ** 20) : v)));
+  t.diagnostic(`limits ${gateway.gateway.status().memory.limits["Host"]} loads ${loadsBegun(gateway).length} failed ${eventsOf(gateway.gateway, "model").filter(({data})=>JSON.stringify(data).includes("failed")).length}`);
+  assert.equal(cgroup.kills(), 0, "no process was killed");
+  const failures = eventsOf(gateway.gateway, "model").filter(({ data }) => JSON.stringify(data).includes('"failed":true'));
+  assert.deepEqual(failures, []);
+});
