@@ -46,11 +46,13 @@ function hasMemory({ needs, memory }: Watched, id: string, others: readonly stri
 }
 
 export function requireSafeUnload(machine: Watched, id: string): void {
-  const { requested, state, pinned, active, processes, slots } = machine;
+  const { requested, state, pinned, active, slots } = machine;
   const cause = state.models.get(id)?.unload?.cause;
   if (typeof cause === "object" && !state.models.get(cause.slotFor)?.isShort) {
     const isStaying = (other: string): boolean => other === id || !state.models.get(other)?.unload;
-    const staying = [...processes.keys()].filter((other) => other !== cause.slotFor && isStaying(other));
+    // As the list was read last: a process may have ended since.
+    const placed = [...state.world.listed].flatMap(([other, value]) => (value === "unloaded" ? [] : [other]));
+    const staying = placed.filter((other) => other !== cause.slotFor && isStaying(other));
     const fits = staying.length < slots && hasMemory(machine, cause.slotFor, staying);
     assert.ok(!fits, "as many leave for a model as have to and none more: two that fit are never swapped");
   }
