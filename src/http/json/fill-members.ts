@@ -29,7 +29,7 @@ export function membersRead({ set }: Variant): readonly string[] {
 }
 
 /** What is written into a request; `isSent`: null is as good as absent. */
-export function membersWritten(
+function membersWritten(
   { set, force = [] }: Variant,
   isSent: (member: string) => boolean,
 ): ReadonlyMap<string, Json> {

@@ -7,6 +7,7 @@ import { noteFailure } from "./load-backoff.ts";
 import type { Load, Model } from "./model.ts";
 import { noTurn, type Placed, roomFor, turnAfter } from "./placement.ts";
 import { pinnedError, reject } from "./queues.ts";
+import { nextInOrder } from "./slot-order.ts";
 import { emit, isHeld, modelOf, type State, wake } from "./state.ts";
 import { beginUnload, endUnload } from "./unloads.ts";
 
@@ -43,8 +44,10 @@ export function startNext(state: State): void {
     const room = roomFor(placedBeside(state, next.id), state.world.modelsMax, state.yielding, state.now);
     if (room.kind === "free") beginLoad(state, next);
     else if (room.kind === "pinned") reject(state, next.id, pinnedError(state, next.id));
-    else if (room.kind === "evict") beginUnload(state, modelOf(state, room.id), { slotFor: next.id });
-    else {
+    else if (room.kind === "evict") {
+      state.slotFor = next.id;
+      beginUnload(state, modelOf(state, room.id), { slotFor: next.id });
+    } else {
       state.isCrowded = true;
       wake(state, room.until);
       if (state.yielding === room.yields) return;
@@ -56,10 +59,7 @@ export function startNext(state: State): void {
 
 /** A model that has just come into the cache is listed after the router's next reload. */
 function nextWanted(state: State): Model | undefined {
-  return [...state.slotOrder]
-    .filter((id) => state.world.listed.has(id))
-    .map((id) => modelOf(state, id))
-    .find((model) => isWanted(state, model));
+  return nextInOrder(state, (id) => state.world.listed.has(id) && isWanted(state, modelOf(state, id)));
 }
 
 function placedBeside(state: State, id: string): Placed[] {

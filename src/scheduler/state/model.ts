@@ -40,6 +40,8 @@ export interface Unload {
 export interface Idle {
   readonly origin: string;
   keepMs: number;
+  /** A request has set it. */
+  isAsked: boolean;
   /** ms; Infinity: in use, for ever, or being unloaded. */
   dueAt: number;
 }

@@ -70,6 +70,7 @@ function start(keepAliveMs = 60_000, slots = 2): Scene {
     isBehind: () => false,
     engineProblem: () => null,
     isCached: () => true,
+    rules: () => new Map(),
     isPinned: () => false,
     onUse: (id) => void told.push(`use ${id}`),
     onIdle: (id) => void told.push(`idle ${id}`),

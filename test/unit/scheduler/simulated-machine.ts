@@ -5,7 +5,7 @@ import { GatewayError } from "../../../src/core/errors.ts";
 import { decide } from "../../../src/scheduler/state/decide.ts";
 import type { Effect, Event, Ticket, WorkersVerdict } from "../../../src/scheduler/state/events.ts";
 import { State } from "../../../src/scheduler/state/state.ts";
-import type { Limits, Loaded } from "../../../src/scheduler/state/world.ts";
+import type { Limits, Loaded, ModelRules } from "../../../src/scheduler/state/world.ts";
 import { type Change, type Client, type EventBody, type LoadOutcome, limits, type Process } from "./machine-parts.ts";
 import { covers, requireLimits, requireSafeGrant, requireSafeLoad, requireSafeUnload } from "./safety.ts";
 import { Agenda, History } from "./virtual-time.ts";
@@ -31,6 +31,7 @@ export class Machine {
   readonly listed = new Set<string>();
   readonly cached = new Set<string>();
   readonly pinned = new Set<string>();
+  readonly rules = new Map<string, ModelRules>();
   /** What the router has read. */
   file = 1;
   isBehind = false;
@@ -46,6 +47,7 @@ export class Machine {
   cuts = 0;
   /** A client has its answer, or its rejection. */
   onSettled: (client: Client) => void = () => undefined;
+  onLoad: (id: string) => void = () => undefined;
   /** ms in which some answer was in flight. */
   answering = 0;
   /** Delivers each event twice: the second time nothing may be left to do. */
@@ -69,8 +71,6 @@ export class Machine {
     }
     this.observe();
   }
-
-  // What happens.
 
   ask(id: string, answerMs: number, elsewhereMs = 0): Client {
     const ticket = { number: ++this.numbers, id, since: this.time, queuedAt: this.time };
@@ -99,14 +99,12 @@ export class Machine {
   }
 
   crash(id: string): void {
-    if (!this.processes.delete(id)) return;
-    this.notice();
+    if (this.processes.delete(id)) this.notice();
   }
 
   stopRouter(): void {
-    this.isReady = false;
     this.processes.clear();
-    this.observe();
+    this.silenceRouter();
   }
 
   /** It does not answer, and its models do. */
@@ -153,8 +151,6 @@ export class Machine {
   history(): string {
     return this.log.text();
   }
-
-  // Time.
 
   after(ms: number, run: () => void): void {
     this.agenda.add(this.time + ms, run);
@@ -216,6 +212,7 @@ export class Machine {
         inputs: String(this.file),
         engineProblem: this.engineProblem,
         refusal: this.refusal,
+        rules: new Map(this.rules),
         isPinned: (id) => this.pinned.has(id),
         isCached: (id) => this.cached.has(id),
       },
@@ -237,8 +234,7 @@ export class Machine {
         });
       case "releaseWorkers":
         assert.ok(this.isReserved, "workers are released once");
-        this.isReserved = false;
-        return;
+        return void (this.isReserved = false);
       case "load":
         return this.load(effect.id);
       case "explainEnd":
@@ -276,9 +272,8 @@ export class Machine {
   private rejected({ number }: Ticket, error: GatewayError): void {
     const client = this.clients[number - 1];
     assert.ok(client?.state === "waits" || client?.state === "elsewhere", "only a request that waits is rejected");
-    client.state = "rejected";
+    Object.assign(client, { state: "rejected", error });
     this.active.delete(client);
-    client.error = error;
   }
 
   private endAnswer(client: Client, state: "answered" | "left"): void {
@@ -291,6 +286,7 @@ export class Machine {
 
   private load(id: string): void {
     requireSafeLoad(this, id);
+    this.onLoad(id);
     const { outcome } = this;
     this.call("load", 5, () => {
       const cause = outcome === "refused" || !this.listed.has(id) ? {} : { cause: new Error("ECONNRESET") };
