@@ -74,6 +74,21 @@ export const modelSchema = exact(
     pinned: flag(
       "Once loaded it stays so: unloaded neither for another model nor for lack of use. It is not loaded by that.",
     ),
+    keepAlive: {
+      type: ["string", "number"],
+      description:
+        "How long the idle model stays loaded, unless a request sets it: 5m, 1h30m, seconds; -1: until its model slot is needed. Absent: --keep-alive.",
+    },
+    maxQueue: {
+      ...integer("Requests for it, queued and running; the next one gets 503 `busy`. Absent: --queue-limit."),
+      minimum: 1,
+      maximum: 1_000_000,
+    },
+    priority: {
+      ...integer("Who gets a model slot first. 0 if absent; a model of a lower one that waits catches up with time."),
+      minimum: -10,
+      maximum: 10,
+    },
     source: { ...text("A local .gguf file, relative to this file's folder."), minLength: 1 },
     revision: {
       ...text("A branch, tag or commit of the repository."),

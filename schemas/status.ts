@@ -93,6 +93,9 @@ const modelStatusSchema = {
         description: "Its files and its process; null: it is not in the model cache, or clients cannot use it.",
       },
       variants: list(text(), "Names of its variants, which share its process."),
+      keepAlive: { type: ["string", "number"], description: "This and the next two: as the document sets them." },
+      maxQueue: integer(),
+      priority: integer(),
     },
   ),
 } as const;

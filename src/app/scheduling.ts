@@ -3,6 +3,7 @@ import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { askFirstToken } from "../engines/llama/first-token.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
+import { modelRules } from "../scheduler/model-rules.ts";
 import { createScheduler } from "../scheduler/scheduler.ts";
 import type { Base } from "./events.ts";
 import type { Machine } from "./machine.ts";
@@ -37,6 +38,10 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
     isBehind: () => isPresetDue || (generation >= 0 && generation !== store.current().generation),
     isCached: (id) => !isKnown || modelOf(id) !== undefined,
+    rules: modelRules(
+      () => store.current().document,
+      () => models,
+    ),
     isPinned: (upstreamId) =>
       store
         .current()

@@ -6,6 +6,14 @@ export type KeepAlive =
   | { readonly kind: "seconds"; readonly seconds: number }
   | { readonly kind: "forever" };
 
+/** As a person writes it, seconds also as text. ms; Infinity: for ever; null: it is none. */
+export function keepAliveMs(value: string | number): number | null {
+  const isNumber = typeof value === "string" && /^-?[\d.]+$/.test(value);
+  const keepAlive = parseKeepAlive(isNumber ? Number(value) : value);
+  if (keepAlive === null || keepAlive.kind === "default") return null;
+  return keepAlive.kind === "forever" ? Number.POSITIVE_INFINITY : keepAlive.seconds * 1000;
+}
+
 const unitSeconds: Record<string, number> = { ns: 1e-9, us: 1e-6, µs: 1e-6, μs: 1e-6, ms: 1e-3, s: 1, m: 60, h: 3600 };
 const durationPattern = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/;
 

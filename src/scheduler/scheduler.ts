@@ -5,6 +5,7 @@ import type { TokenAnswer } from "../core/token-answer.ts";
 import type { Instance } from "../engines/llama/instances.ts";
 import type { Router } from "../engines/llama/router.ts";
 import { createChanges } from "./changes.ts";
+import { keepTime } from "./model-rules.ts";
 import { createRequests } from "./requests.ts";
 import { type LoadWatch, routerCalls } from "./router-calls.ts";
 import type { RpcGate } from "./rpc-gate.ts";
@@ -13,7 +14,7 @@ import { failingLoads } from "./state/load-backoff.ts";
 import { tooLargeError } from "./state/placed.ts";
 import { modelOf } from "./state/state.ts";
 import { expiresAt, firstTokens, inFlight, isOpen, keepsWaiting, waiting } from "./state/tickets.ts";
-import type { Limits, Memory, World } from "./state/world.ts";
+import type { Limits, Memory, ModelRules, World } from "./state/world.ts";
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 
@@ -28,6 +29,8 @@ export interface SchedulerOptions {
   readonly engineProblem: () => GatewayError | null;
   /** Whether the cache still holds a model, as far as is known. */
   readonly isCached: (id: string) => boolean;
+  /** What the document sets, by the router's ids. */
+  readonly rules: () => ReadonlyMap<string, ModelRules>;
   /** Whether the document keeps a model loaded. */
   readonly isPinned: (id: string) => boolean;
   readonly memory: Memory & LoadWatch;
@@ -44,9 +47,6 @@ export interface SchedulerOptions {
   readonly warn: (message: string, fields: object) => void;
   readonly now: () => number;
 }
-
-/** There are no dates beyond it. */
-const longestKeepMs = 100 * 365 * 86_400_000;
 
 export function createScheduler(options: SchedulerOptions) {
   const { limits, now, router, gate } = options;
@@ -91,6 +91,7 @@ export function createScheduler(options: SchedulerOptions) {
       inputs: `${loadedPreset} ${loadedCache}`,
       engineProblem: options.engineProblem(),
       refusal: gate.refusal(),
+      rules: options.rules(),
       isPinned: options.isPinned,
       isCached: options.isCached,
       memory: options.memory,
@@ -130,8 +131,4 @@ export function createScheduler(options: SchedulerOptions) {
     /** Rejects every request that waits, and those that come. */
     shutDown: () => send({ kind: "shutdown" }),
   };
-}
-
-function keepTime(ms: number): number {
-  return ms > longestKeepMs ? Number.POSITIVE_INFINITY : ms;
 }

@@ -1,6 +1,6 @@
 // The kinds of settings: each makes rows of the table, which read their value from its text.
 import { GatewayError } from "../core/errors.ts";
-import { parseKeepAlive } from "../core/keep-alive.ts";
+import { keepAliveMs } from "../core/keep-alive.ts";
 import { type PresetAllow, presetAllowProblem } from "../core/preset-keys.ts";
 import { longestTimerMs } from "../core/steady.ts";
 
@@ -103,10 +103,10 @@ export const prefix = row((given, fallback, name) => {
 
 /** ms; null: no end. */
 export const duration = kind((given, name) => {
-  const keepAlive = parseKeepAlive(/^-?[\d.]+$/.test(given) ? Number(given) : given);
-  if (keepAlive === null || keepAlive.kind === "default")
+  const ms = keepAliveMs(given);
+  if (ms === null)
     throw invalid(name, `must be seconds, a duration such as 5m, 0, or -1 for ever, not ${JSON.stringify(given)}`);
-  return keepAlive.kind === "forever" ? null : keepAlive.seconds * 1000;
+  return Number.isFinite(ms) ? ms : null;
 });
 
 function numberFrom(minimum: number, given: string, name: string): number {

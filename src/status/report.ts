@@ -140,10 +140,13 @@ export function modelIds(
   unmanaged: readonly string[],
 ): Omit<StatusReport["models"][number], "conditions" | "runtime">[] {
   return [
-    ...desired.document.models.map(({ id, variants }) => ({
+    ...desired.document.models.map(({ id, variants, keepAlive, maxQueue, priority }) => ({
       id,
       desired: true,
       ...(variants && { variants: variants.map(({ name }) => name) }),
+      ...(keepAlive !== undefined && { keepAlive }),
+      ...(maxQueue !== undefined && { maxQueue }),
+      ...(priority !== undefined && { priority }),
     })),
     ...unmanaged.map((id) => ({ id, desired: false })),
   ];

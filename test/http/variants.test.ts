@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { adapterBytes } from "../support/adapter.ts";
 import { cleanUp } from "../support/clean-up.ts";
 import { cacheTalker, makeFolders } from "../support/folders.ts";
-import { eventsOf, loadsBegun, startTestGateway } from "../support/gateway.ts";
+import { eventsOf, loadedIds, loadsBegun, startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { chatWith, patchWith, postWith } from "../support/requests.ts";
 
@@ -170,6 +170,26 @@ test("variants of a model", async (t) => {
       );
     }
   });
+  await t.test(
+    "scheduling: maxQueue and keepAlive of the model are in force with the edit, without a reload",
+    async () => {
+      await post("/models/unload", { model: "terse" });
+      const rules = { maxQueue: 2, keepAlive: "0s", priority: -3 };
+      await gateway.json("/api/desired?wait=true", patchWith({ models: { [alpha]: rules } }));
+      const answers = await Promise.all(
+        ["terse", alpha, "terse"].map((name) => gateway.json("/v1/chat/completions", chatWith(name))),
+      );
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 200, 503]);
+      assert.match(JSON.stringify(answers.find(({ status }) => status === 503)?.body), /its maxQueue/);
+      const status = await gateway.until("unloaded", ({ models }) =>
+        (models[0]?.conditions ?? []).some(({ type, status }) => type === "Loaded" && status === "False"),
+      );
+      const { keepAlive, maxQueue, priority } = status.models[0] ?? {};
+      assert.deepEqual({ keepAlive, maxQueue, priority }, rules);
+      await post("/v1/chat/completions", { model: alpha, messages: [{ role: "user", content: "hi" }], keep_alive: -1 });
+      assert.deepEqual(await loadedIds(gateway), [alpha, "terse"]);
+    },
+  );
 });
 
 test("the body of a plain name reaches the engine byte for byte; that of a variant differs where the variant writes", async (t) => {

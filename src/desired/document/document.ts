@@ -56,6 +56,12 @@ export interface DesiredModel {
   readonly keep?: boolean;
   /** Never unloaded for another model, nor when idle. */
   readonly pinned?: boolean;
+  /** How long it stays loaded when idle, as {@link keepAliveMs} reads it. */
+  readonly keepAlive?: string | number;
+  /** Requests, queued and running. */
+  readonly maxQueue?: number;
+  /** Of those that wait for a model slot. */
+  readonly priority?: number;
   readonly source?: string;
   readonly revision?: string;
 }

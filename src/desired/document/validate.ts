@@ -12,6 +12,7 @@ import { presetKeyPattern, presetOptions } from "../../../schemas/preset-options
 import { GatewayError } from "../../core/errors.ts";
 import { idForm, parseModelId } from "../../core/ids.ts";
 import { equalJson, isJsonObject } from "../../core/json.ts";
+import { keepAliveMs } from "../../core/keep-alive.ts";
 import { nearMatch } from "../../core/near-match.ts";
 import { noneAllowed, type PresetAllow, presetKeyProblem, presetValueProblem } from "../../core/preset-keys.ts";
 import { isPublicLiteral, workerProblem } from "../../core/worker-address.ts";
@@ -163,7 +164,7 @@ function modelProblems(models: readonly unknown[], presetAllow: PresetAllow): Fo
   const firstById = firstIndexes(ids, (id) => id.toLowerCase());
   const own = models.flatMap((entry, index): Found[] => {
     const id = ids[index];
-    const presets = presetProblems(entry, index, presetAllow);
+    const presets = [...presetProblems(entry, index, presetAllow), ...keepAliveProblems(entry, index)];
     if (typeof id !== "string") return presets;
     const path = ["models", index];
     const earlier = firstById.get(id.toLowerCase());
@@ -174,6 +175,14 @@ function modelProblems(models: readonly unknown[], presetAllow: PresetAllow): Fo
     return [...repeated, ...malformed.map((message) => ({ path: idPath, message })), ...presets];
   });
   return [...own, ...nameProblems(models, ids), ...variantProblems(models)];
+}
+
+function keepAliveProblems(entry: unknown, index: number): Found[] {
+  const value = isJsonObject(entry) ? entry["keepAlive"] : undefined;
+  if ((typeof value !== "string" && typeof value !== "number") || keepAliveMs(value) !== null) return [];
+  return [
+    { path: ["models", index, "keepAlive"], message: "must be seconds, a duration such as 5m, 0, or -1 for ever" },
+  ];
 }
 
 function presetProblems(entry: unknown, index: number, presetAllow: PresetAllow): Found[] {

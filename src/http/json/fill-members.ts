@@ -29,10 +29,7 @@ export function membersRead({ set }: Variant): readonly string[] {
 }
 
 /** What is written into a request; `isSent`: null is as good as absent. */
-export function membersWritten(
-  { set, force = [] }: Variant,
-  isSent: (member: string) => boolean,
-): ReadonlyMap<string, Json> {
+function membersWritten({ set, force = [] }: Variant, isSent: (member: string) => boolean): ReadonlyMap<string, Json> {
   const written = new Map<string, Json>();
   for (const [member, value] of Object.entries(set)) {
     const { names, written: own } = meaningOf(member);

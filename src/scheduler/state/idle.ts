@@ -1,4 +1,5 @@
-// How long an idle model stays loaded: its last request sets it. The time is the process's, and goes with it.
+// How long an idle model stays loaded: its last request sets it, else the document, else the limits. What a request has set is the
+// process's, and goes with it.
 import { isBelieved, type Model } from "./model.ts";
 import { noTurn } from "./placement.ts";
 import { isHeld, isLoading, modelOf, type State, wake } from "./state.ts";
@@ -21,6 +22,7 @@ export function keep(state: State, id: string, keepMs: number): void {
   const model = modelOf(state, id);
   if (!model.idle) return;
   model.idle.keepMs = keepMs;
+  model.idle.isAsked = true;
   if (model.inFlight === 0) restart(state, model);
 }
 
@@ -30,7 +32,7 @@ function restart(state: State, { idle }: Model): void {
   wake(state, idle.dueAt);
 }
 
-/** A process that is gone takes its time along, and a new one has one from the start: its client may have left. */
+/** A process that is gone takes its time along, and a new one has one from the start: its client may have left. So after an edit. */
 export function followProcesses(state: State): void {
   const { loaded } = state.world;
   for (const model of state.models.values()) {
@@ -40,8 +42,10 @@ export function followProcesses(state: State): void {
   }
   for (const [id, { origin }] of loaded) {
     const model = modelOf(state, id);
-    if (model.idle?.origin === origin) continue;
-    model.idle = { origin, keepMs: state.limits.keepAliveMs, dueAt: Number.POSITIVE_INFINITY };
+    const keepMs = state.world.rules.get(id)?.keepAliveMs ?? state.limits.keepAliveMs;
+    const { idle } = model;
+    if (idle?.origin === origin && (idle.isAsked || idle.keepMs === keepMs)) continue;
+    model.idle = { origin, keepMs, isAsked: false, dueAt: Number.POSITIVE_INFINITY };
     if (model.inFlight === 0) restart(state, model);
   }
 }

@@ -7,6 +7,7 @@ import { isBelieved, type Load, type Model } from "./model.ts";
 import { behindUntil, isUnsettled, leftForTooLarge, placedBeside, wantedFor } from "./placed.ts";
 import { fitsBeside, idleOf, type Room, roomFor, turnAfter } from "./placement.ts";
 import { pinnedError, reject } from "./queues.ts";
+import { nextInOrder } from "./slot-order.ts";
 import { emit, isHeld, modelOf, type State, wake } from "./state.ts";
 import { beginUnload, endUnload } from "./unloads.ts";
 
@@ -43,9 +44,10 @@ export function startNext(state: State): void {
     const room = roomFor(placedBeside(state, next.id), wantedFor(state, next), state.yielding, state.now);
     if (room.kind === "free") beginLoad(state, next);
     else if (room.kind === "pinned") reject(state, next.id, pinnedError(state, next.id));
-    else if (room.kind === "evict")
+    else if (room.kind === "evict") {
+      state.slotFor = next.id;
       for (const id of room.ids) beginUnload(state, modelOf(state, id), { slotFor: next.id });
-    else if (!waitsFor(state, room)) return;
+    } else if (!waitsFor(state, room)) return;
   }
 }
 
@@ -63,10 +65,12 @@ function waitsFor(state: State, room: Room): boolean {
 
 /** A model that has just come into the cache is listed after the router's next reload. */
 function nextWanted(state: State): Model | undefined {
-  return [...state.slotOrder]
-    .filter((id) => state.world.listed.has(id) && state.world.memory.need(id) !== undefined)
-    .map((id) => modelOf(state, id))
-    .find((model) => isWanted(state, model) && leftForTooLarge(state, model) === null);
+  return nextInOrder(state, (id) => {
+    const model = modelOf(state, id);
+    const { listed, memory } = state.world;
+    const isPlaceable = listed.has(id) && memory.need(id) !== undefined;
+    return isPlaceable && isWanted(state, model) && leftForTooLarge(state, model) === null;
+  });
 }
 
 function beginLoad(state: State, model: Model): void {

@@ -64,6 +64,8 @@ export function isBelieved({ firstToken }: Model): boolean {
 export interface Idle {
   readonly origin: string;
   keepMs: number;
+  /** A request has set it. */
+  isAsked: boolean;
   /** ms; Infinity: in use, for ever, or being unloaded. */
   dueAt: number;
 }

@@ -5,6 +5,7 @@ import { useBegins } from "./idle.ts";
 import { backoffRefusal } from "./load-backoff.ts";
 import { isBelieved, type Model } from "./model.ts";
 import { tooLargeError } from "./placed.ts";
+import { waitForSlot } from "./slot-order.ts";
 import { emit, isHeld, isLoading, modelOf, type State, wake } from "./state.ts";
 
 /** How long a model in the cache may take to appear on the router's list. */
@@ -32,13 +33,18 @@ function hasTurn(state: State, model: Model): boolean {
 }
 
 function isFull(state: State, model: Model): boolean {
-  return model.queue.length + model.elsewhere.size + model.inFlight >= state.limits.queueLimit;
+  return model.queue.length + model.elsewhere.size + model.inFlight >= queueLimitOf(state, model);
+}
+
+function queueLimitOf({ world, limits }: State, { id }: Model): number {
+  return world.rules.get(id)?.queueLimit ?? limits.queueLimit;
 }
 
 function refusalOf(state: State, model: Model): GatewayError | null {
   if (state.isShutDown) return stoppingError();
   if (!isFull(state, model)) return null;
-  const message = `${state.limits.queueLimit} requests for ${model.id} are queued or running (--queue-limit)`;
+  const by = state.world.rules.get(model.id)?.queueLimit === undefined ? "--queue-limit" : "its maxQueue";
+  const message = `${queueLimitOf(state, model)} requests for ${model.id} are queued or running (${by})`;
   return new GatewayError("busy", message, { retryAfterMs: queueRetryMs });
 }
 
@@ -84,13 +90,13 @@ export function shutDown(state: State): void {
     reject(state, id, stoppingError(), [...elsewhere.keys(), ...queue]);
 }
 
-/** Models get a slot in the order in which they began to wait for one: one that has lost its slot goes to the end. */
+/** Notes since when a model waits for a slot: one that has lost its slot begins again. */
 export function rank(state: State): void {
   for (const model of state.models.values()) {
     if (model.queue.length === 0) {
       state.slotOrder.delete(model.id);
       model.unlistedSince = model.workersSince = null;
-    } else if (!state.world.loaded.has(model.id) && !isHeld(state, model)) state.slotOrder.add(model.id);
+    } else if (!state.world.loaded.has(model.id) && !isHeld(state, model)) waitForSlot(state, model.id);
   }
 }
 

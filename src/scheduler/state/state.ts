@@ -18,8 +18,10 @@ export class State {
   isCrowded = false;
   /** The model that takes no new requests, as another one waits for its slot. */
   yielding: string | null = null;
-  /** Models that wait for a slot, in the order in which they get one. */
-  readonly slotOrder = new Set<string>();
+  /** Models that wait for a slot, and since when, ms. */
+  readonly slotOrder = new Map<string, number>();
+  /** The model for which another one was unloaded: it gets that slot. */
+  slotFor: string | null = null;
   /** Calls in a row that the router broke off. */
   brokenOff = 0;
   /** ms; no load before this. */

@@ -22,6 +22,15 @@ export interface Loaded {
   readonly slots: number;
 }
 
+/** What the document sets for one model. */
+export interface ModelRules {
+  /** As of {@link Limits}, which count where they are absent. */
+  readonly keepAliveMs?: number;
+  readonly queueLimit?: number;
+  /** 0 if absent. */
+  readonly priority?: number;
+}
+
 /** The machine as it was at the last `observed` event. */
 export interface World {
   /** The router answers. */
@@ -40,6 +49,8 @@ export interface World {
   readonly engineProblem: GatewayError | null;
   /** Why no model can be loaded; null: they can. */
   readonly refusal: GatewayError | null;
+  /** By id. */
+  readonly rules: ReadonlyMap<string, ModelRules>;
   /** Whether the document keeps the model loaded. */
   isPinned(id: string): boolean;
   /** False: the cache is known not to hold the model. */
@@ -82,6 +93,7 @@ export const unknownWorld: World = {
   inputs: "",
   engineProblem: null,
   refusal: null,
+  rules: new Map(),
   isPinned: () => false,
   isCached: () => true,
   memory: unknownMemory,

@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { GatewayError } from "../../../src/core/errors.ts";
+import type { ModelRules } from "../../../src/scheduler/state/world.ts";
 import type { LoadOutcome, TokenOutcome } from "./machine-parts.ts";
+import { requireBoundedWait } from "./safety.ts";
 import { Machine } from "./simulated-machine.ts";
 
 const runs = Number(process.env["HISTORIES"] ?? 4_000);
@@ -23,7 +25,20 @@ interface Start {
   readonly memory: number;
   /** Of the models in their order; 0: not known. */
   readonly needs: readonly number[];
+  readonly rules: readonly ModelRules[];
 }
+
+const rules: fc.Arbitrary<readonly ModelRules[]> = fc.array(
+  fc.record(
+    {
+      keepAliveMs: fc.constantFrom(0, 5_000, Number.POSITIVE_INFINITY),
+      queueLimit: fc.integer({ min: 1, max: 5 }),
+      priority: fc.integer({ min: -10, max: 10 }),
+    },
+    { requiredKeys: [] },
+  ),
+  { maxLength: 3 },
+);
 
 const start = fc.record({
   isDoubled: fc.boolean(),
@@ -31,6 +46,7 @@ const start = fc.record({
   isPinned: fc.boolean(),
   memory: fc.integer({ min: 2, max: 9 }),
   needs: fc.array(fc.nat({ max: 4 }), { minLength: 3, maxLength: 3 }),
+  rules,
 });
 
 function perform(machine: Machine, code: number): void {
@@ -118,13 +134,14 @@ function perform(machine: Machine, code: number): void {
 /** Plays a history and then checks what has come of it; an error has the end of the history's log. */
 function play(
   steps: readonly number[],
-  { isDoubled, slots, isPinned, memory, needs }: Start,
+  { isDoubled, slots, isPinned, memory, needs, rules }: Start,
   check: (machine: Machine) => void,
 ): void {
   const machine = new Machine(ids, { queueLimit: 3 });
   Object.assign(machine, { isDoubled, slots, memory });
   for (const [index, id] of ids.entries()) machine.needs.set(id, needs[index] || null);
   if (isPinned) machine.pinned.add("a");
+  for (const [index, rule] of rules.entries()) machine.rules.set(ids[index] ?? "a", rule);
   machine.observe();
   try {
     for (const code of steps) {
@@ -153,6 +170,8 @@ function calm(machine: Machine): void {
   });
   for (const [id, need] of machine.needs) machine.needs.set(id, need ?? null);
   machine.pinned.clear();
+  // Models that stay for ever would be left.
+  for (const [id, rule] of machine.rules) machine.rules.set(id, { ...rule, keepAliveMs: 1_000 });
   machine.observe();
   // The reconcile loop reads the list now and then, so a load that was given up does not stay unseen.
   machine.after(100_000, () => machine.observe());
@@ -210,5 +229,78 @@ test("with one slot and models that are always asked for, each has its turns, an
       assert.ok(fewest > 0 && most <= 2 * fewest + 5 * clients, [...counts].join(" "));
     }),
     { numRuns: 100, includeErrorInReport: true },
+  );
+});
+
+test("a model is passed only by those of a higher priority, and by none that comes later than its bound", () => {
+  const asked = ["a", "b", "c", "d"];
+  const arrival = fc.record({
+    id: fc.constantFrom(...asked),
+    afterMs: fc.integer({ min: 0, max: 20_000 }),
+    answerMs: fc.integer({ min: 1, max: 40_000 }),
+  });
+  const setting = fc.record({
+    priorities: fc.array(fc.integer({ min: -10, max: 10 }), { minLength: 4, maxLength: 4 }),
+    slots: fc.integer({ min: 1, max: 2 }),
+    loadMs: fc.integer({ min: 1, max: 8_000 }),
+    arrivals: fc.array(arrival, { minLength: 4, maxLength: 60 }),
+  });
+  fc.assert(
+    fc.property(setting, ({ priorities, slots, loadMs, arrivals }) => {
+      const machine = new Machine(asked, { loadTimeoutMs: 120_000 });
+      Object.assign(machine, { slots, loadMs });
+      for (const [index, id] of asked.entries()) machine.rules.set(id, { priority: priorities[index] ?? 0 });
+      machine.observe();
+      machine.onLoad = (id) => {
+        const waiting = asked.filter((other) => other !== id && !machine.loaded.has(other));
+        requireBoundedWait(
+          machine,
+          id,
+          waiting.filter((other) => machine.state.slotOrder.has(other)),
+        );
+      };
+      for (const { id, afterMs, answerMs } of arrivals) {
+        machine.run(afterMs);
+        machine.ask(id, answerMs);
+      }
+      machine.run(10_000_000);
+      assert.deepEqual([...machine.active], [], "every request is settled");
+    }),
+    { numRuns: 1_000, includeErrorInReport: true },
+  );
+});
+
+test("models that are always asked for, of any priorities: each has a slot within its bound, and none is turned away", () => {
+  const setting = fc.record({
+    priorities: fc.array(fc.integer({ min: -10, max: 10 }), { minLength: 2, maxLength: 4 }),
+    loadMs: fc.integer({ min: 1, max: 10_000 }),
+    answerMs: fc.integer({ min: 1_000, max: 5_000 }),
+  });
+  fc.assert(
+    fc.property(setting, ({ priorities, loadMs, answerMs }) => {
+      const asked = ["a", "b", "c", "d"].slice(0, priorities.length);
+      const machine = new Machine(asked, { loadTimeoutMs: 600_000 });
+      machine.loadMs = loadMs;
+      for (const [index, id] of asked.entries()) machine.rules.set(id, { priority: priorities[index] ?? 0 });
+      machine.observe();
+      const highest = Math.max(...priorities);
+      // A model's time in the slot: its load, its turn, its last answer, and the moments between.
+      const stayMs = loadMs + Math.max(1_000, loadMs) + answerMs + 2_000;
+      machine.onLoad = (id) => {
+        const waitedMs = machine.time - (machine.state.slotOrder.get(id) ?? 0);
+        const behind = highest - (machine.rules.get(id)?.priority ?? 0);
+        const bound = behind * 15_000 + asked.length * stayMs;
+        assert.ok(waitedMs <= bound, `${id}, ${behind} levels behind, waited ${waitedMs} ms of ${bound}`);
+      };
+      machine.onSettled = ({ ticket: { id }, error }) => {
+        assert.equal(error, null);
+        machine.after(10, () => machine.ask(id, answerMs));
+      };
+      for (const id of asked) machine.ask(id, answerMs);
+      machine.run(1_500_000);
+      assert.deepEqual(new Set(machine.loads), new Set(asked));
+      assert.ok(machine.clients.every(({ state }) => state !== "rejected"));
+    }),
+    { numRuns: 25, includeErrorInReport: true },
   );
 });

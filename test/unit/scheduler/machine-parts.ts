@@ -2,7 +2,7 @@
 import type { GatewayError } from "../../../src/core/errors.ts";
 import type { TokenAnswer } from "../../../src/core/token-answer.ts";
 import type { Event, Ticket } from "../../../src/scheduler/state/events.ts";
-import type { ByDevice, Limits, Loaded, Memory, World } from "../../../src/scheduler/state/world.ts";
+import type { ByDevice, Limits, Loaded, Memory, ModelRules, World } from "../../../src/scheduler/state/world.ts";
 
 export type LoadOutcome = "loads" | "ends" | "short" | "stalls" | "refused" | "breaksOff" | "deaf";
 
@@ -56,6 +56,7 @@ interface Watched extends Pick<World, "isReady" | "isBehind" | "engineProblem" |
   readonly file: number;
   readonly pinned: ReadonlySet<string>;
   readonly cached: ReadonlySet<string>;
+  readonly rules: ReadonlyMap<string, ModelRules>;
   readonly needs: ReadonlyMap<string, number | null | undefined>;
   readonly memory: number;
   readonly hasLeftovers: boolean;
@@ -75,6 +76,7 @@ export function worldOf(machine: Watched): World {
     inputs: String(machine.file),
     engineProblem,
     refusal,
+    rules: new Map(machine.rules),
     isPinned: (id) => machine.pinned.has(id),
     isCached: (id) => machine.cached.has(id),
     memory: memoryOf(machine),

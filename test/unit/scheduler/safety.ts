@@ -63,11 +63,27 @@ export function requireSafeUnload(machine: Watched, id: string): void {
   assert.ok(!isUsed || isRequested, "no model is unloaded that answers");
 }
 
+/** By the time at which the models began to wait. `passed`: those that wait while another one is loaded. */
+export function requireBoundedWait({ state }: Pick<Watched, "state">, id: string, passed: readonly string[]): void {
+  const priority = (each: string): number => state.world.rules.get(each)?.priority ?? 0;
+  const since = (each: string): number => state.slotOrder.get(each) ?? Number.POSITIVE_INFINITY;
+  const levelMs = state.limits.loadTimeoutMs / 40;
+  for (const other of passed) {
+    const ahead = priority(id) - priority(other);
+    if (ahead < 0) continue;
+    const late = since(id) - since(other);
+    assert.ok(late <= ahead * levelMs, `${id} came ${late} ms after ${other} and is ${ahead} levels above it`);
+  }
+}
+
 export function requireLimits({ active, state }: Watched): void {
   const counts = new Map<string, number>();
   for (const { ticket } of active) counts.set(ticket.id, (counts.get(ticket.id) ?? 0) + 1);
   for (const [id, count] of counts)
-    assert.ok(count <= state.limits.queueLimit, `queue limits hold: ${count} for ${id}`);
+    assert.ok(
+      count <= (state.world.rules.get(id)?.queueLimit ?? state.limits.queueLimit),
+      `queue limits hold: ${count} for ${id}`,
+    );
 }
 
 export function covers(models: readonly string[] | "all", id: string): boolean {

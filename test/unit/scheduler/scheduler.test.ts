@@ -74,6 +74,7 @@ function start(keepAliveMs = 60_000, slots = 2): Scene {
     isBehind: () => false,
     engineProblem: () => null,
     isCached: () => true,
+    rules: () => new Map(),
     isPinned: () => false,
     memory: { ...unknownMemory, refresh: () => undefined, begin: () => null, shortage: () => null },
     onUse: (id) => void told.push(`use ${id}`),

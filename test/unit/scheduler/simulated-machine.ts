@@ -5,7 +5,7 @@ import { GatewayError } from "../../../src/core/errors.ts";
 import { decide } from "../../../src/scheduler/state/decide.ts";
 import type { Effect, Event, Ticket, WorkersVerdict } from "../../../src/scheduler/state/events.ts";
 import { State } from "../../../src/scheduler/state/state.ts";
-import type { Limits, Loaded } from "../../../src/scheduler/state/world.ts";
+import type { Limits, Loaded, ModelRules } from "../../../src/scheduler/state/world.ts";
 import {
   type Change,
   type Client,
@@ -49,6 +49,7 @@ export class Machine extends Clock {
   hasLeftovers = false;
   /** What would fit is not known yet. */
   isSeeking = false;
+  readonly rules = new Map<string, ModelRules>();
   /** What the router has read. */
   file = 1;
   isBehind = false;
@@ -64,6 +65,7 @@ export class Machine extends Clock {
   cuts = 0;
   /** A client has its answer, or its rejection. */
   onSettled: (client: Client) => void = () => undefined;
+  onLoad: (id: string) => void = () => undefined;
   /** ms in which some answer was in flight. */
   answering = 0;
   /** Delivers each event twice: the second time nothing may be left to do. */
@@ -86,8 +88,6 @@ export class Machine extends Clock {
     }
     this.observe();
   }
-
-  // What happens.
 
   ask(id: string, answerMs: number, elsewhereMs = 0): Client {
     const ticket = { number: ++this.numbers, id, since: this.time, queuedAt: this.time };
@@ -116,14 +116,12 @@ export class Machine extends Clock {
   }
 
   crash(id: string): void {
-    if (!this.processes.delete(id)) return;
-    this.notice();
+    if (this.processes.delete(id)) this.notice();
   }
 
   stopRouter(): void {
-    this.isReady = false;
     this.processes.clear();
-    this.observe();
+    this.silenceRouter();
   }
 
   /** It does not answer, and its models do. */
@@ -220,8 +218,7 @@ export class Machine extends Clock {
         });
       case "releaseWorkers":
         assert.ok(this.isReserved, "workers are released once");
-        this.isReserved = false;
-        return;
+        return void (this.isReserved = false);
       case "load":
         return this.load(effect.id);
       case "explainEnd":
@@ -270,9 +267,8 @@ export class Machine extends Clock {
   private rejected({ number }: Ticket, error: GatewayError): void {
     const client = this.clients[number - 1];
     assert.ok(client?.state === "waits" || client?.state === "elsewhere", "only a request that waits is rejected");
-    client.state = "rejected";
+    Object.assign(client, { state: "rejected", error });
     this.active.delete(client);
-    client.error = error;
   }
 
   private endAnswer(client: Client, state: "answered" | "left"): void {
@@ -285,6 +281,7 @@ export class Machine extends Clock {
 
   private load(id: string): void {
     requireSafeLoad(this, id);
+    this.onLoad(id);
     const { outcome } = this;
     this.call("load", 5, () => {
       const cause = outcome === "refused" || !this.listed.has(id) ? {} : { cause: new Error("ECONNRESET") };

@@ -58,7 +58,7 @@ const notOnTheList = (key: string): string =>
 
 const notLong = "not the long form of a llama-server option, without dashes";
 const unknownOfModel =
-  "unknown key (known: id, ctxSize, aliases, variants, preset, chatTemplate, lora, draft, mmproj, keep, pinned, source, revision)";
+  "unknown key (known: id, ctxSize, aliases, variants, preset, chatTemplate, lora, draft, mmproj, keep, pinned, keepAlive, maxQueue, priority, source, revision)";
 
 const wrong: readonly (readonly [why: string, text: string, problems: readonly SourceProblem[]])[] = [
   ["an unknown key", "version: 1\nmodls: []\n", [at(2, 1, "modls", "unknown key (did you mean models?)")]],
@@ -237,43 +237,6 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
       at(4, 25, "models[0].aliases[2]", "A/d:e is the id of the model at index 1"),
       at(6, 15, "models[1].aliases[0]", "X:latest is already a name of the model at index 0"),
       at(6, 30, "models[1].aliases[2]", "y.gguf is already a name of the model at index 1"),
-    ],
-  ],
-  [
-    "a variant that has the name of something else",
-    "version: 1\nmodels:\n  - id: a/b:c\n    aliases: [x]\n    variants:\n      - { name: X.gguf, set: {} }\n      - { name: A/b:C, set: {} }\n      - { name: v, set: {} }\n  - id: a/d:e\n    aliases: [v]\n",
-    [
-      at(6, 17, "models[0].variants[0].name", "X.gguf is already a name of the model at index 0"),
-      at(7, 17, "models[0].variants[1].name", "A/b:C is the id of the model at index 0"),
-      at(10, 15, "models[1].aliases[0]", "v is already a name of the model at index 0"),
-    ],
-  ],
-  [
-    "a variant's slips",
-    "version: 1\nmodels:\n  - id: a/b:c\n    variants:\n      - { name: v, sett: {} }\n      - name: w\n        set: { temprature: 1, top_p: high, model: x, num_ctx: 9, min_tokens_of_ours: 1 }\n        force: [top_p, top_k]\n",
-    [
-      at(5, 9, "models[0].variants[0]", "set is missing"),
-      at(5, 20, "models[0].variants[0].sett", "unknown key (did you mean set?)"),
-      at(7, 16, "models[0].variants[1].set.temprature", "no member of a request (did you mean temperature?)"),
-      at(7, 38, "models[0].variants[1].set.top_p", "must be number"),
-      at(
-        7,
-        44,
-        "models[0].variants[1].set.model",
-        "not a member that a variant sets: the variant's name stands for it",
-      ),
-      at(
-        7,
-        54,
-        "models[0].variants[1].set.num_ctx",
-        "not a member that a variant sets: variants share the process of their model: set ctxSize of the model",
-      ),
-      at(
-        8,
-        24,
-        "models[0].variants[1].force[1]",
-        "set has no member top_k; it has temprature, top_p, model, num_ctx, min_tokens_of_ours",
-      ),
     ],
   ],
   [
