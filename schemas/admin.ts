@@ -1,6 +1,7 @@
 // Requests and responses of the gateway's own routes on models, RPC workers and the hub.
 import type { FromSchema } from "json-schema-to-ts";
-import { amount, exact, flag, integer, list, number, success, text } from "./shapes.ts";
+import { needOrNullSchema } from "./memory.ts";
+import { amount, exact, flag, integer, list, maybe, number, success, text } from "./shapes.ts";
 
 const exampleModel = "ggml-org/gemma-3-270m-it-GGUF:Q8_0";
 
@@ -150,9 +151,10 @@ export const hubReposSchema = {
 
 export type HubRepos = FromSchema<typeof hubReposSchema>;
 
-export const hubFilesQuerySchema = exact({
-  repo: { ...text("OWNER/NAME"), minLength: 1, maxLength: 200, pattern: "^[^/]+/[^/]+$" },
-});
+export const hubFilesQuerySchema = exact(
+  { repo: { ...text("OWNER/NAME"), minLength: 1, maxLength: 200, pattern: "^[^/]+/[^/]+$" } },
+  { memory: flag("List models in place of files, with what each would take of memory.") },
+);
 
 export const hubFilesSchema = {
   title: "HubFiles",
@@ -162,6 +164,25 @@ export const hubFilesSchema = {
 } as const;
 
 export type HubFiles = FromSchema<typeof hubFilesSchema>;
+
+export const hubModelsSchema = {
+  title: "HubModels",
+  description: "The models of the repository's main branch by their tags.",
+  type: "array",
+  items: {
+    title: "HubModel",
+    ...exact({
+      tag: { ...text("As in a model's id."), examples: ["Q4_K_M"] },
+      files: list(text(), "All shards, and the projector if there is one."),
+      size: maybe(integer("Bytes of these files; null: not known.")),
+      need: { ...needOrNullSchema, description: "Estimated by the heads of its files; null: not known." },
+      fits: maybe(flag("Whether it fits into the memory that models may take, alone; null: not known.")),
+      why: maybe(text("Why it is not known.")),
+    }),
+  },
+} as const;
+
+export type HubModels = FromSchema<typeof hubModelsSchema>;
 
 /** Of the two searches for voices and transcription models. */
 export const speechSearchQuerySchema = exact(

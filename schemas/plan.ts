@@ -133,6 +133,7 @@ const planMemorySchema = {
         from: maybe(integer("Bytes that it needs now; null: it is not here, or not known.")),
         to: maybe(integer("Bytes that it will need; null: not known.")),
         fits: maybe(flag("Whether it fits into these limits alone; null: not known.")),
+        onHub: flag("It is still on the hub: what it will need is estimated by the head of its file there."),
       }),
       "Models that the steps bring, or whose settings they change.",
     ),

@@ -18,6 +18,7 @@ import { createStateFolder, type StateFolder } from "../state/state-folder.ts";
 import { createJournal } from "../status/journal.ts";
 import { type Base, createBase } from "./events.ts";
 import { recordHistory } from "./history.ts";
+import { createHubMemory } from "./hub-memory.ts";
 import { createMachine, createStorage, type Machine } from "./machine.ts";
 import { createMemoryFacts } from "./memory.ts";
 import { createMetering, recordEvents } from "./record.ts";
@@ -64,7 +65,9 @@ export async function createCore(
     onPass: (pass) => events.emit("passed", pass),
     onError: (error) => logger.error({ err: error }, "reconcile pass failed"),
   });
-  const parts = { ...base, ...state, ...machine, ...scheduling, ...actions, stateFolder, memory, rpc, loop, lock };
+  const hubMemory = createHubMemory({ ...base, ...machine, memory, loop });
+  const facts = { memory, ...hubMemory };
+  const parts = { ...base, ...state, ...machine, ...scheduling, ...actions, ...facts, stateFolder, rpc, loop, lock };
   const status = createStatus(parts);
   const meters = createMetering(parts);
   const journal = createJournal(Date.now, randomBytes(4).toString("hex"));

@@ -151,6 +151,7 @@ async function shutDown({ core, answers, files, stopping, cutOff }: Running, app
   core.scheduler.shutDown();
   core.rpc.workers.stop();
   core.damage.close();
+  core.closeHubMemory();
   // The engine's installation may be under way.
   const acting = step(files.close, loop.stop, executor.close, engine.settled).then(() => step(core.hub.close));
   const isOver = (): Promise<boolean> =>

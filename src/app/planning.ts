@@ -21,7 +21,7 @@ export function createPlanning(core: Core): Planning {
   const context = () => ({ now: steadyNow(), silenceLimitMs: settings.silenceLimitMs, underWay: loop.underWay() });
   const withMemory = async (whole: WholePlan, before: Observed) => ({
     ...whole,
-    memory: await plannedMemory(core.memory, before, whole.end.world),
+    memory: await plannedMemory(core.memory, core.hubNeeds, before, whole),
   });
   return {
     planOf: async ({ desired, observed, plan, running }, question) => {

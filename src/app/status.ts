@@ -17,6 +17,7 @@ import { modelFindings } from "../status/model-findings.ts";
 import { modelIds, type StatusReport, statusReport } from "../status/report.ts";
 import { waitingWorkers, workerFindings } from "../status/worker-conditions.ts";
 import type { Base } from "./events.ts";
+import type { HubFits } from "./hub-memory.ts";
 import type { Machine } from "./machine.ts";
 import type { Rpc } from "./rpc.ts";
 import type { Scheduling } from "./scheduling.ts";
@@ -27,6 +28,7 @@ interface Parts extends Base, State, Machine, Scheduling {
   readonly stateFolder: StateFolder;
   readonly rpc: Rpc;
   readonly memory: Memory;
+  readonly hubFits: HubFits;
   readonly executor: Executor;
   readonly loop: Loop;
 }
@@ -62,7 +64,9 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       fits: new Map(
         desired.document.models.flatMap(({ id }) => {
           const cached = cachedIn(observed, id);
-          return cached ? [[cached.upstreamId, memory.fits(cached.upstreamId)] as const] : [];
+          if (cached?.complete) return [[cached.upstreamId, memory.fits(cached.upstreamId)] as const];
+          const fact = parts.hubFits.fits(id);
+          return fact ? [[id, fact] as const] : [];
         }),
       ),
       command: settings.command,

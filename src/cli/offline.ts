@@ -15,6 +15,7 @@ import { steadyNow } from "../core/steady.ts";
 import { toInput } from "../desired/document/document.ts";
 import { parseBytes } from "../desired/document/parse.ts";
 import { hashOfText } from "../desired/parse-apart.ts";
+import { createHubNeeds } from "../memory/hub-needs.ts";
 import { plannedMemory } from "../memory/planned.ts";
 import type { RunningAction } from "../plan/actions.ts";
 import { wholePlan } from "../reconcile/whole-plan.ts";
@@ -49,7 +50,9 @@ export async function offlinePlan(
   });
   const facts = createMemoryFacts(parts);
   await facts.see(store.current().document, observed);
-  const memory = await plannedMemory(facts, observed, whole.end.world);
+  const over = new AbortController();
+  const memory = await plannedMemory(facts, createHubNeeds({ hub, memory: facts, over: over.signal }), observed, whole);
+  over.abort();
   await Promise.all([hub.close(), facts.close()]);
   return planBody({ ...whole, memory, generation: 0, running }) as PlanBody;
 }

@@ -41,9 +41,11 @@ export function planLines(plan: PlanBody, paint: Paint): string[] {
 
 function memoryLines({ memory }: PlanBody): string[] {
   if (!memory || memory.changes.length === 0) return [];
-  const lines = memory.changes.map(({ model, from, to, fits }) => {
+  const lines = memory.changes.map(({ model, from, to, fits, onHub }) => {
     const was = from === null || from === to ? "" : ` (now ${memoryText(from)})`;
-    return `  ${model} needs ${to === null ? "memory that is not known yet" : memoryText(to)}${was}${fits === false ? ", and does not fit" : ""}`;
+    const needed = to === null ? "memory that is not known yet" : memoryText(to);
+    const by = to !== null && onHub ? " by the head of its file on the hub" : "";
+    return `  ${model} needs ${needed}${by}${was}${fits === false ? ", and does not fit" : ""}`;
   });
   const limits = Object.entries(memory.limits).map(([device, bytes]) => `${memoryText(bytes)} of ${device}`);
   const unknown = memory.unknown === 0 ? "" : ` and ${memory.unknown} of unknown need`;

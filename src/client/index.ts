@@ -5,6 +5,7 @@ import type {
   ContextSizeSet,
   Ejected,
   HubFiles,
+  HubModels,
   HubRepos,
   Removed,
   RpcRoster,
@@ -47,6 +48,7 @@ export type {
   ContextSizeSet,
   Ejected,
   HubFiles,
+  HubModels,
   HubRepos,
   Removed,
   RpcRoster,
@@ -130,6 +132,9 @@ export function createGatewayClient(options: GatewayClientOptions) {
       get<HubRepos>("/api/hf/search", call, { q, limit }),
     /** The `.gguf` files of a repository. */
     repoFiles: (repo: string, call?: CallOptions) => get<HubFiles>("/api/hf/repo-files", call, { repo }),
+    /** The models of a repository, with what each would take of memory: that takes seconds. */
+    repoModels: (repo: string, call?: CallOptions) =>
+      get<HubModels>("/api/hf/repo-files", call, { repo, memory: true }),
     rpc: {
       setMode: (mode: "single" | "rpc", call?: CallOptions) => post<RpcRoster>("/api/rpc/mode", { mode }, call),
       /** `host:port` each. */

@@ -76,4 +76,4 @@ export function createEstimates(options: {
   };
 }
 
-const noTool = "there is no llama-fit-params beside llama-server";
+export const noTool = "there is no llama-fit-params beside llama-server";

@@ -9,11 +9,16 @@ export interface FitsFact {
   readonly message: string;
 }
 
-export function fitsFact(need: Need, limits: ByDevice, remedyOf: () => Remedy | null | undefined): FitsFact {
+export function fitsFact(
+  need: Need,
+  limits: ByDevice,
+  remedyOf: () => Remedy | null | undefined,
+  source: string = need.source,
+): FitsFact {
   const short = scarcest(need.bytes, limits);
   if (!short || short.needed <= short.limit)
-    return { reason: "Fits", message: `It needs ${needText(need, limits)} (${need.source}).` };
-  const needed = `It needs ${memoryText(short.needed)} of ${placeOf(short.device)} (${need.source}), where models may take ${memoryText(short.limit)}`;
+    return { reason: "Fits", message: `It needs ${needText(need, limits)} (${source}).` };
+  const needed = `It needs ${memoryText(short.needed)} of ${placeOf(short.device)} (${source}), where models may take ${memoryText(short.limit)}`;
   const remedy = remedyOf();
   return { reason: "TooLarge", message: remedy ? `${needed}: ${remedyText(remedy)}.` : `${needed}.` };
 }

@@ -6,10 +6,10 @@ import type { FitTool } from "../engines/llama/fit-params.ts";
 import { type CachedModel, findCached, type Observed } from "../plan/observed.ts";
 import { ctxSizeIn, effectiveValues, type PresetFile } from "../plan/preset-file.ts";
 import type { MemoryBook } from "./book.ts";
-import { createEstimates, type Estimates } from "./estimates.ts";
+import { createEstimates, type Estimates, noTool } from "./estimates.ts";
 import { type FitsFact, fitsFact } from "./fits.ts";
 import { createJobs } from "./jobs.ts";
-import { type ByDevice, type Estimate, host, type Need, needOf } from "./need.ts";
+import { type ByDevice, type Estimate, host, type Need } from "./need.ts";
 import { type Question, questionOf } from "./question.ts";
 import { contextStep, createRemedies, largestContext, type Overrides, type Remedy } from "./remedy.ts";
 
@@ -134,12 +134,12 @@ function readers({ estimates, world }: { readonly estimates: Estimates; readonly
       const model = modelOf(upstreamId);
       return model ? estimates.known(questionFor(model)) : null;
     },
-    /** The answer to any question, as soon as it is there; null: it cannot be known. */
-    needFor: async (question: Question): Promise<Need | null> => {
-      if (world.isRemote() || !estimates.isReady()) return null;
-      const known = estimates.known(question);
-      return known ?? needOf(await estimates.ask(question).catch(() => null), null);
-    },
+    /** Why nothing can be asked; null: nothing stands in the way. */
+    obstacle: (): string | null => (world.isRemote() ? remote : estimates.isReady() ? null : noTool),
+    /** What is known of the answer to any question; null: nothing. */
+    knownOf: (question: Question): Need | null => estimates.known(question),
+    /** The answer to any question. Errors: `engine_failed`, `cancelled`. */
+    ask: (question: Question): Promise<Estimate> => estimates.ask(question),
     /** What the engine's allocator said of it; null: that is not known. */
     estimated: (upstreamId: string): Estimate | null => {
       const model = modelOf(upstreamId);

@@ -1,10 +1,12 @@
 // What a plan's changes mean for memory: of each model that it brings or changes, what it needs before and after.
 import type { PlanBody } from "../../schemas/plan.ts";
 import type { Frozen } from "../core/json.ts";
-import { steadyNow } from "../core/steady.ts";
-import type { Desired } from "../desired/document/document.ts";
+import { unlessLeft } from "../core/unless-left.ts";
 import { cachedIn, type Observed } from "../plan/observed.ts";
 import { effectiveValues } from "../plan/preset-file.ts";
+import type { WholePlan } from "../plan/whole/steps.ts";
+import { pulledModels } from "./hub-models.ts";
+import { type HubNeeds, modelsOf } from "./hub-needs.ts";
 import type { Memory } from "./memory.ts";
 import { fitsIn, type Need, totalOf } from "./need.ts";
 import { type Question, questionOf } from "./question.ts";
@@ -15,16 +17,20 @@ export type PlannedMemory = NonNullable<Frozen<PlanBody>["memory"]>;
 const patienceMs = 3_000;
 
 export async function plannedMemory(
-  memory: Pick<Memory, "limits" | "needFor">,
+  memory: Pick<Memory, "limits">,
+  hubNeeds: Pick<HubNeeds, "need">,
   before: Observed,
-  after: { readonly desired: Desired; readonly observed: Observed },
+  whole: WholePlan,
 ): Promise<PlannedMemory> {
-  const deadline = steadyNow() + patienceMs;
+  const after = whole.end.world;
+  const onHub = [...pulledModels(whole).values()].filter((model) => typeof model !== "string");
+  const late = AbortSignal.timeout(patienceMs);
   const limits = memory.limits();
   const changes: PlannedMemory["changes"][number][] = [];
   const needs: (Need | null)[] = [];
+  // What takes longer is kept for the next plan.
   const needOf = async (question: Question | null): Promise<Need | null> =>
-    question && steadyNow() < deadline ? memory.needFor(question) : null;
+    question && !late.aborted ? unlessLeft(hubNeeds.need(question, onHub), late).catch(() => null) : null;
   for (const { id } of after.desired.models) {
     const [was, is] = [questionIn(before, id), questionIn(after.observed, id)];
     const to = await needOf(is);
@@ -36,6 +42,7 @@ export async function plannedMemory(
       from: from && totalOf(from.bytes),
       to: to && totalOf(to.bytes),
       fits: to && fitsIn(to.bytes, limits),
+      onHub: is !== null && modelsOf(is, onHub).length > 0,
     });
   }
   const known = needs.filter((need) => need !== null);

@@ -32,8 +32,10 @@ const synonyms: ReadonlyMap<string, string> = new Map([
 /** llama-server's own, where nothing is set. */
 const defaultSlots = 4;
 
-/** Of a model that is in the cache. */
-export function questionOf(model: CachedModel, values: ReadonlyMap<string, string>): Question {
+/** Of a model in the cache. */
+export type ModelFiles = Pick<CachedModel, "files" | "blobs" | "projector" | "bytes" | "modifiedAt">;
+
+export function questionOf(model: ModelFiles, values: ReadonlyMap<string, string>): Question {
   const settings = new Map([...values].map(([key, value]) => [synonyms.get(key) ?? key, value]));
   const draft = settings.get("model-draft");
   const projector = isOff(settings.get("mmproj-auto")) ? null : (settings.get("mmproj") ?? model.projector);
@@ -96,9 +98,14 @@ function adapters(settings: ReadonlyMap<string, string>): string[] {
 }
 
 /** The content of the model's files, whatever its folder is called; of plain files their time. */
-function identityOf(model: CachedModel): readonly (string | number)[] {
+function identityOf(model: ModelFiles): readonly (string | number)[] {
   const names = model.blobs.filter((name) => name !== null);
   return names.length === model.files.length ? names : [...filesOf(model), model.bytes, model.modifiedAt];
+}
+
+/** The files that it is about: of a model in shards the first. */
+export function pathsIn({ runs, files }: Question): string[] {
+  return [...runs.flatMap(([, path]) => path ?? []), ...files];
 }
 
 /** Those after `--model FILE`. */

@@ -257,7 +257,7 @@ export function loadedModels(models: readonly RouterModel[]): string[] {
 }
 
 /** Its files, and the projector beside them. */
-export function filesOf({ files, projector }: CachedModel): readonly string[] {
+export function filesOf({ files, projector }: Pick<CachedModel, "files" | "projector">): readonly string[] {
   return projector === null ? files : [...files, projector];
 }
 

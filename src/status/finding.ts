@@ -34,7 +34,7 @@ export interface StatusInput {
   readonly state: { readonly writable: boolean; readonly reason: string; readonly message: string };
   readonly engineProblem: { readonly reason: string; readonly message: string } | null;
   readonly requests: RequestFacts;
-  /** Whether a cached model fits into memory, by the router's id. */
+  /** Whether a model fits into memory: of a cached one by the router's id, else by the document's. */
   readonly fits: ReadonlyMap<string, FitsFact>;
   readonly command: OwnCommand;
 }

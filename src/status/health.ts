@@ -63,7 +63,8 @@ function loadProblem(id: string, { observed, requests }: StatusInput): Finding |
 
 /** Why it can never be loaded. */
 function sizeProblem(id: string, { observed, fits }: StatusInput): Finding | undefined {
-  const fact = fits.get(cachedIn(observed, id)?.upstreamId ?? "");
+  const cached = cachedIn(observed, id);
+  const fact = fits.get(cached?.complete ? cached.upstreamId : id);
   return fact?.reason === "TooLarge" ? finding("Fits", "TooLarge", fact.message) : undefined;
 }
 

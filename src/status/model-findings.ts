@@ -130,9 +130,9 @@ export function loadFailing(upstreamId: string, { failing }: RequestFacts): Find
 /** Of a model that the document names. */
 function fits(id: string, { desired, fits: facts }: StatusInput, cached: CachedModel | undefined): Finding[] {
   const isNamed = desired.models.some((model) => model.id === id);
-  const fact = facts.get(cached?.upstreamId ?? "");
+  const fact = facts.get(cached?.complete ? cached.upstreamId : id);
   if (!isNamed) return [];
-  return [cached?.complete && fact ? finding("Fits", fact.reason, fact.message) : finding("Fits", "Absent")];
+  return [fact ? finding("Fits", fact.reason, fact.message) : finding("Fits", "Absent")];
 }
 
 /** Of a model that was drained for a change. */

@@ -68,6 +68,18 @@ async function readStart(handle: FileHandle, length: number, fileSize: number, i
   return parse(createReader(buffer.subarray(0, bytesRead), fileSize), isEnough);
 }
 
+/** Whether the first bytes of a file of this size have its whole head, the list of tensors included; `unread`: it goes on. */
+export function headIn(start: Buffer, fileSize: number): "whole" | "unread" | "damaged" {
+  try {
+    const head = parse(createReader(start, fileSize), () => false);
+    if (head?.end === "unread") return "unread";
+    return head?.end === "whole" && head.tensors ? "whole" : "damaged";
+  } catch (error) {
+    if (!(error instanceof HeadEnd)) throw error;
+    return error.isUnread ? "unread" : "damaged";
+  }
+}
+
 /** Versions 2 and 3, little endian; no other is in use. */
 function parse(reader: Reader, isEnough: IsEnough): GgufHead | null {
   const magic = reader.uint32();

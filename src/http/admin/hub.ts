@@ -1,6 +1,13 @@
 // The hub for companion apps, with the gateway's own access to it: search, and a repository's model files.
-import { hubFilesQuerySchema, hubFilesSchema, hubReposSchema, hubSearchQuerySchema } from "../../../schemas/admin.ts";
+import {
+  hubFilesQuerySchema,
+  hubFilesSchema,
+  hubModelsSchema,
+  hubReposSchema,
+  hubSearchQuerySchema,
+} from "../../../schemas/admin.ts";
 import { ok } from "../../../schemas/route.ts";
+import { type HubMemoryDeps, hubMemory } from "../../commands/hub-memory.ts";
 import { clientLeftError, GatewayError } from "../../core/errors.ts";
 import { createLine, type Line } from "../../core/line.ts";
 import type { HubClient } from "../../hub/client.ts";
@@ -8,24 +15,26 @@ import { clientLeft } from "../server/call.ts";
 import { routesOf } from "../server/route.ts";
 import { hubErrors } from "../server/route-errors.ts";
 
-export interface HubRoutesDeps {
-  readonly hub: Pick<HubClient, "searchModels" | "listTree">;
+export interface HubRoutesDeps extends Omit<HubMemoryDeps, "hub"> {
+  readonly hub: HubMemoryDeps["hub"] & Pick<HubClient, "searchModels">;
   readonly hubQueue: Line;
+  /** Of questions for memory, which take seconds. */
+  readonly hubMemoryQueue: Line;
 }
 
 /** No license key is needed: without a limit a client without a key could use up what the hub allows our token. */
-export function createHubQueue(): Line {
+export function createHubQueue(width = 8, depth = 32): Line {
   return createLine({
-    width: 8,
-    depth: 32,
+    width,
+    depth,
     refusal: (waiting) =>
       new GatewayError("hub_rate_limited", `${waiting} other hub requests are queued`, { retryAfterMs: 5_000 }),
     gone: () => clientLeftError(),
   });
 }
 
-async function inTurn<T>({ hubQueue }: HubRoutesDeps, left: AbortSignal, ask: () => Promise<T>): Promise<T> {
-  const over = await hubQueue.take(left);
+async function inTurn<T>(queue: Line, left: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  const over = await queue.take(left);
   return ask().finally(over);
 }
 
@@ -42,7 +51,7 @@ export const hubRoutes = [
     response: ok("The repositories found.", hubReposSchema),
     handler: async (deps, { query: { q, limit } }, reply) => {
       const left = clientLeft(reply);
-      const found = await inTurn(deps, left, () => deps.hub.searchModels(q.trim(), limit, left));
+      const found = await inTurn(deps.hubQueue, left, () => deps.hub.searchModels(q.trim(), limit, left));
       return found.map(({ id, downloads, likes }) => ({ id, downloads, likes }));
     },
   }),
@@ -50,11 +59,14 @@ export const hubRoutes = [
     config,
     operationId: "repoFiles",
     summary: "List the GGUF files of a repository",
+    description:
+      "With `memory=true` its models, with what each would take of memory: the first bytes of each file are fetched, for 20 s at most.",
     querystring: hubFilesQuerySchema,
-    response: ok("All of them, under the names they have there.", hubFilesSchema),
-    handler: async (deps, { query: { repo } }, reply) => {
+    response: ok("All of them, under the names they have there.", { anyOf: [hubFilesSchema, hubModelsSchema] }),
+    handler: async (deps, { query: { repo, memory } }, reply) => {
       const left = clientLeft(reply);
-      const files = await inTurn(deps, left, () => deps.hub.listTree(repo, "main", left));
+      if (memory) return inTurn(deps.hubMemoryQueue, left, () => hubMemory(deps, repo, left));
+      const files = await inTurn(deps.hubQueue, left, () => deps.hub.listTree(repo, "main", left));
       return files.filter(({ path }) => /\.gguf$/i.test(path)).map(({ path, size }) => ({ path, size }));
     },
   }),

@@ -35,7 +35,7 @@ export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...diskRoutes,
 ];
 
-export type GatewayRoutesDeps = Omit<OwnRoutesDeps, "reportFor" | "streamEvents" | "hubQueue"> & {
+export type GatewayRoutesDeps = Omit<OwnRoutesDeps, "reportFor" | "streamEvents" | "hubQueue" | "hubMemoryQueue"> & {
   readonly journal: Journal;
   /** Event streams end. */
   readonly cutOff: AbortSignal;
@@ -50,5 +50,6 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
     reportFor: createReports(deps.status, steadyNow),
     streamEvents: createEventStreams({ journal: deps.journal, most: deps.eventListeners, cutOff: deps.cutOff }),
     hubQueue: createHubQueue(),
+    hubMemoryQueue: createHubQueue(1, 4),
   });
 }

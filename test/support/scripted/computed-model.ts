@@ -1,7 +1,7 @@
 // A model that says what it is told: a GGUF whose weights are computed, run by the real engine like any other.
 // One layer of zeros leaves the residual stream equal to the last token's embedding, so the model is a table of
 // successors. Pure: no file, no clock, no randomness but from the model's name.
-import { type GgufImage, type GgufTensor, type GgufValue, ggufImage } from "./gguf-writer.ts";
+import { type GgufFile, type GgufImage, type GgufTensor, type GgufValue, ggufBytes, ggufImage } from "./gguf-writer.ts";
 import { cutIntoPieces } from "./pieces.ts";
 
 /** What the model says after a control token. */
@@ -40,6 +40,25 @@ export interface ComputedModel {
 
 /** The model as a GGUF file, without the zeros that a large one ends with. Throws a RangeError where no model can say that. */
 export function computedModel(model: ComputedModel): GgufImage {
+  return ggufImage(computedFile(model));
+}
+
+/** The same in so many files, as llama-gguf-split makes them: the first has the metadata, each some of the tensors. */
+export function computedShards(model: ComputedModel, count: number): Uint8Array[] {
+  const { metadata, tensors } = computedFile(model);
+  const each = Math.ceil(tensors.length / count);
+  return Array.from({ length: count }, (_, index) => {
+    const split = [
+      ["split.no", { type: "uint16", value: index }],
+      ["split.count", { type: "uint16", value: count }],
+      ["split.tensors.count", { type: "int32", value: tensors.length }],
+    ] as const;
+    const part = tensors.slice(index * each, (index + 1) * each);
+    return ggufBytes({ metadata: [...(index === 0 ? metadata : []), ...split], tensors: part });
+  });
+}
+
+function computedFile(model: ComputedModel): GgufFile {
   const { name, contextLength, layers = 1, width = 64, feedForward = 128, fileType = 0, template } = model;
   if (width < 64 || width % 64 !== 0) throw new RangeError(`width ${width} is no multiple of 64`);
   const vocabulary = buildVocabulary(model);
@@ -91,7 +110,7 @@ export function computedModel(model: ComputedModel): GgufImage {
       { name: `${block}.ffn_down.weight`, shape: [feedForward, width], type: zeros },
     );
   }
-  return ggufImage({ metadata, tensors });
+  return { metadata, tensors };
 }
 
 const headCount = 4;

@@ -2,7 +2,7 @@
 // Pure: it knows the container and nothing of models; it touches no file.
 
 export type GgufValue =
-  | { readonly type: "uint32" | "float32"; readonly value: number }
+  | { readonly type: "uint16" | "uint32" | "int32" | "float32"; readonly value: number }
   | { readonly type: "bool"; readonly value: boolean }
   | { readonly type: "string"; readonly value: string }
   | { readonly type: "strings"; readonly value: readonly string[] }
@@ -38,7 +38,7 @@ const tensorTypes = {
 
 const alignment = 32;
 const maxDimensions = 4;
-const typeIds = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const;
+const typeIds = { uint16: 2, uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const;
 
 /** Lays a file out. Tensors without data cost no memory when they come last. Throws on a shape that does not fit its data. */
 export function ggufImage(file: GgufFile): GgufImage {
@@ -121,7 +121,9 @@ function align(offset: number): number {
 
 function writeValue(sink: Sink, value: GgufValue): void {
   switch (value.type) {
+    case "uint16":
     case "uint32":
+    case "int32":
     case "float32":
       sink.uint32(typeIds[value.type]);
       sink[value.type](value.value);
@@ -157,6 +159,7 @@ function writeArrayHead(sink: Sink, elementType: number, count: number): void {
 
 interface Sink {
   uint8(value: number): void;
+  uint16(value: number): void;
   uint32(value: number): void;
   int32(value: number): void;
   float32(value: number): void;
@@ -196,6 +199,10 @@ function createSink(): Sink {
 
   // `reserve` may replace `view`, so it has to run before `view` is looked at.
   return {
+    uint16(value) {
+      const at = reserve(2);
+      view.setUint16(at, value, true);
+    },
     uint8(value) {
       const at = reserve(1);
       view.setUint8(at, value);

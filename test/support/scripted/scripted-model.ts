@@ -1,6 +1,6 @@
 // Models that say what a test's scripts tell them, on the real engine.
 import { chatTemplate, toolsHead } from "./chat-template.ts";
-import { type ComputedModel, computedModel } from "./computed-model.ts";
+import { type ComputedModel, computedModel, computedShards } from "./computed-model.ts";
 import { type GgufImage, wholeImage } from "./gguf-writer.ts";
 
 /**
@@ -39,9 +39,18 @@ export function scriptedModel(model: ScriptedModel): Uint8Array {
 }
 
 /** As {@link scriptedModel}, but leaves out the zeros that a large one ends with. */
-export function scriptedModelImage({ scripts, template = "full", ...rest }: ScriptedModel): GgufImage {
+export function scriptedModelImage(model: ScriptedModel): GgufImage {
+  return computedModel(computedOf(model));
+}
+
+/** As {@link scriptedModel}, in so many files. */
+export function scriptedShards(model: ScriptedModel, count: number): Uint8Array[] {
+  return computedShards(computedOf(model), count);
+}
+
+function computedOf({ scripts, template = "full", ...rest }: ScriptedModel): ComputedModel {
   const hasGap = scripts.some(({ when }) => when === "gap");
-  return computedModel({
+  return {
     ...rest,
     // The engine ends what stands around a gap with the token in its middle.
     chains: scripts.map(({ when, says, endless = false }, index) => ({
@@ -54,7 +63,7 @@ export function scriptedModelImage({ scripts, template = "full", ...rest }: Scri
     controlTokens: hasGap
       ? ["pre", "suf", "mid"].map((part) => [`tokenizer.ggml.fim_${part}_token_id`, gapToken(part)] as const)
       : [],
-  });
+  };
 }
 
 function gapToken(part: string): string {
