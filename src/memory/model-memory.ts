@@ -1,7 +1,8 @@
 // What the scheduler asks about memory: what loaded models take, why one does not fit, and whether a load ran out of it.
+
+import { memoryText } from "../core/memory-text.ts";
 import type { EngineDevice } from "../engines/llama/devices.ts";
 import type { Instances } from "../engines/llama/instances.ts";
-import { memoryText } from "../core/memory-text.ts";
 import { placeOf, remedyText } from "./fits.ts";
 import type { HostReader } from "./host.ts";
 import { measuredBytes, readProcess } from "./measure.ts";
