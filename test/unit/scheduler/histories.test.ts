@@ -38,10 +38,10 @@ function perform(machine: Machine, code: number): void {
   const client = machine.clients[machine.clients.length - 1 - (amount % 8)];
   switch (code & 31) {
     case 9:
-      if (amount % 4 === 0) machine.memory = 1 + ((amount >> 2) % 9);
-      else machine.needs.set(id, [undefined, null, 1, 2, 3, 4, 5, 6][(amount >> 2) % 8]);
-      machine.hasLeftovers = amount % 16 === 1;
-      machine.isSeeking = amount % 16 === 5;
+      if (amount % 4 === 0) machine.memory.most = 1 + ((amount >> 2) % 9);
+      else machine.memory.needs.set(id, [undefined, null, 1, 2, 3, 4, 5, 6][(amount >> 2) % 8]);
+      machine.memory.hasLeftovers = amount % 16 === 1;
+      machine.memory.isSeeking = amount % 16 === 5;
       return machine.observe();
     case 10:
     case 11:
@@ -115,8 +115,9 @@ function play(
   check: (machine: Machine) => void,
 ): void {
   const machine = new Machine(ids, { queueLimit: 3 });
-  Object.assign(machine, { isDoubled, slots, memory });
-  for (const [index, id] of ids.entries()) machine.needs.set(id, needs[index] || null);
+  Object.assign(machine, { isDoubled, slots });
+  machine.memory.most = memory;
+  for (const [index, id] of ids.entries()) machine.memory.needs.set(id, needs[index] || null);
   if (isPinned) machine.pinned.add("a");
   machine.observe();
   try {
@@ -140,10 +141,9 @@ function calm(machine: Machine): void {
     outcome: "loads",
     verdict: { kind: "ready", stallMs: Number.POSITIVE_INFINITY },
     refusal: null,
-    hasLeftovers: false,
-    isSeeking: false,
   });
-  for (const [id, need] of machine.needs) machine.needs.set(id, need ?? null);
+  Object.assign(machine.memory, { hasLeftovers: false, isSeeking: false });
+  for (const [id, need] of machine.memory.needs) machine.memory.needs.set(id, need ?? null);
   machine.pinned.clear();
   machine.observe();
   // The reconcile loop reads the list now and then, so a load that was given up does not stay unseen.

@@ -1,5 +1,5 @@
 // What the simulated machine is made of.
-import type { GatewayError } from "../../../src/core/errors.ts";
+import { GatewayError } from "../../../src/core/errors.ts";
 import type { Event, Ticket } from "../../../src/scheduler/state/events.ts";
 import type { Limits } from "../../../src/scheduler/state/world.ts";
 
@@ -32,3 +32,8 @@ export const limits: Limits = {
   routerWaitMs: 30_000,
   keepAliveMs: 120_000,
 };
+
+export const brokenLoad = { kind: "loadEnded", why: "it broke", workers: "" } as const;
+export const refused = (): GatewayError => new GatewayError("router_unavailable", "no");
+export const brokenOff = (): GatewayError =>
+  new GatewayError("router_unavailable", "no", { cause: new Error("ECONNRESET") });

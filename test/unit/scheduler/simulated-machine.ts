@@ -5,9 +5,20 @@ import { GatewayError } from "../../../src/core/errors.ts";
 import { decide } from "../../../src/scheduler/state/decide.ts";
 import type { Effect, Event, Ticket, WorkersVerdict } from "../../../src/scheduler/state/events.ts";
 import { State } from "../../../src/scheduler/state/state.ts";
-import type { ByDevice, Limits, Loaded, Memory } from "../../../src/scheduler/state/world.ts";
-import { type Change, type Client, type EventBody, type LoadOutcome, limits, type Process } from "./machine-parts.ts";
+import type { Limits, Loaded } from "../../../src/scheduler/state/world.ts";
+import {
+  brokenLoad,
+  brokenOff,
+  type Change,
+  type Client,
+  type EventBody,
+  type LoadOutcome,
+  limits,
+  type Process,
+  refused,
+} from "./machine-parts.ts";
 import { covers, requireLimits, requireSafeGrant, requireSafeLoad, requireSafeUnload } from "./safety.ts";
+import { SimulatedMemory } from "./simulated-memory.ts";
 import { Agenda, History } from "./virtual-time.ts";
 
 /** What is loaded, asked for and changed; every member may be set while it runs. */
@@ -31,13 +42,7 @@ export class Machine {
   readonly listed = new Set<string>();
   readonly cached = new Set<string>();
   readonly pinned = new Set<string>();
-  /** What a model takes; absent: nothing; null: that cannot be known; undefined: it is not known yet. */
-  readonly needs = new Map<string, number | null | undefined>();
-  /** What all models may take. */
-  memory = Number.POSITIVE_INFINITY;
-  hasLeftovers = false;
-  /** What would fit is not known yet. */
-  isSeeking = false;
+  readonly memory = new SimulatedMemory();
   /** What the router has read. */
   file = 1;
   isBehind = false;
@@ -111,9 +116,8 @@ export class Machine {
   }
 
   stopRouter(): void {
-    this.isReady = false;
     this.processes.clear();
-    this.observe();
+    this.silenceRouter();
   }
 
   /** It does not answer, and its models do. */
@@ -225,30 +229,9 @@ export class Machine {
         refusal: this.refusal,
         isPinned: (id) => this.pinned.has(id),
         isCached: (id) => this.cached.has(id),
-        memory: this.memoryNow(),
+        memory: this.memory.seen(this.processes),
       },
     });
-  }
-
-  private memoryNow(): Memory {
-    const bytes = (count: number): ByDevice => new Map([["Host", count]]);
-    const need = (id: string): ByDevice | null | undefined => {
-      const known = this.needs.has(id) ? this.needs.get(id) : 0;
-      return typeof known === "number" ? bytes(known) : known;
-    };
-    return {
-      need,
-      taken: (id) => need(id) ?? bytes(0),
-      limits: () => bytes(this.memory - this.loading()),
-      hasLeftovers: () => this.hasLeftovers,
-      refusal: (id, left) => (this.isSeeking ? null : `needs ${this.needs.get(id)} of ${left.get("Host")}`),
-    };
-  }
-
-  /** What a process takes while it is loaded counts as another program's. */
-  private loading(): number {
-    const loading = [...this.processes].filter(([, { value }]) => value === "loading");
-    return loading.reduce((sum, [id]) => sum + (this.needs.get(id) ?? 0), 0);
   }
 
   private apply(effect: Effect): void {
@@ -272,13 +255,7 @@ export class Machine {
         return this.load(effect.id);
       case "explainEnd":
         return this.call("explainEnd", 1, () =>
-          this.send({
-            kind: "loadEnded",
-            isWorkerLost: this.isWorkerLost,
-            isShort: this.outcome === "short",
-            why: "it broke",
-            workers: "",
-          }),
+          this.send({ ...brokenLoad, isWorkerLost: this.isWorkerLost, isShort: this.outcome === "short" }),
         );
       case "unload":
         return this.unloading(effect.id);
@@ -294,9 +271,7 @@ export class Machine {
         return this.drained(effect.drain);
       case "readList":
         return this.after(5, () => this.observe());
-      case "loaded":
-      case "loadFailed":
-      case "warn":
+      default:
         return;
     }
   }
@@ -329,9 +304,9 @@ export class Machine {
     requireSafeLoad(this, id);
     const { outcome } = this;
     this.call("load", 5, () => {
-      const cause = outcome === "refused" || !this.listed.has(id) ? {} : { cause: new Error("ECONNRESET") };
-      if (!this.isReady || !this.listed.has(id) || outcome === "refused" || outcome === "breaksOff")
-        return this.send({ kind: "loadSent", error: new GatewayError("router_unavailable", "no", cause) });
+      const isRefused = outcome === "refused" || !this.listed.has(id);
+      if (!this.isReady || isRefused || outcome === "breaksOff")
+        return this.send({ kind: "loadSent", error: isRefused ? refused() : brokenOff() });
       this.loads.push(id);
       const process: Process = { value: "loading", origin: `o${++this.origins}` };
       if (!this.processes.has(id)) this.processes.set(id, process);
@@ -353,8 +328,7 @@ export class Machine {
     const { unloadFails } = this;
     this.call(`unload ${id}`, 5, () => {
       if (unloadFails && this.isReady) {
-        const error = new GatewayError("router_unavailable", "no", { cause: new Error("ECONNRESET") });
-        return this.send({ kind: "unloadSent", id, error });
+        return this.send({ kind: "unloadSent", id, error: brokenOff() });
       }
       const process = this.processes.get(id);
       this.after(this.unloadMs, () => {
