@@ -159,7 +159,13 @@ export const speechSchema = {
 export const sizePattern = "^[0-9]+(\\.[0-9]+)? ?(KiB|MiB|GiB|TiB)$";
 const size = { type: ["integer", "string"], minimum: 0, pattern: sizePattern } as const;
 const sizes = (description: string) =>
-  ({ ...size, type: ["integer", "string", "object"], description, additionalProperties: size, maxProperties: 64 }) as const;
+  ({
+    ...size,
+    type: ["integer", "string", "object"],
+    description,
+    additionalProperties: size,
+    maxProperties: 64,
+  }) as const;
 
 const memorySchema = {
   ...exact(

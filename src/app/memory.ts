@@ -14,7 +14,9 @@ import type { State } from "./state.ts";
 export type MemoryFacts = ReturnType<typeof createMemoryFacts>;
 
 /** To be created before what listens to passes and takes the needs of that pass. */
-export function createMemoryFacts(parts: Base & Pick<State, "memoryBook" | "store"> & Pick<Machine, "engine" | "router">) {
+export function createMemoryFacts(
+  parts: Base & Pick<State, "memoryBook" | "store"> & Pick<Machine, "engine" | "router">,
+) {
   const { settings, events, warn, engine, memoryBook, store, router } = parts;
   const { stateDir, environment } = settings;
   const over = new AbortController();

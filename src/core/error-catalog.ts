@@ -82,7 +82,10 @@ const rows = {
   quant_ambiguous: stall(409, "Use the file name as the tag: OWNER/NAME:FILE without .gguf."),
   checksum_mismatch: retry(502, "Pull the model again: its bytes differ from the hub's checksum; nothing was linked."),
   disk_full: wait(507, "Free disk space for the model cache, or the file in the message, which has the missing bytes."),
-  too_large: stall(507, "Use a smaller context or quant, as the message says, or raise the limits by `memory` in gateway.yaml."),
+  too_large: stall(
+    507,
+    "Use a smaller context or quant, as the message says, or raise the limits by `memory` in gateway.yaml.",
+  ),
   cache_unwritable: wait(500, "Make the model cache writable, or choose another with HF_HUB_CACHE."),
   source_missing: wait(404, "Put the file in place, or correct the model's `source`."),
   not_a_model: stall(400, "Use another file: this one is not a GGUF model.", "InvalidModelFile"),

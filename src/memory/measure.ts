@@ -1,6 +1,6 @@
 // What a process of the engine really takes of main memory.
 import { readFile } from "node:fs/promises";
-import { host, type ByDevice, type Estimate } from "./need.ts";
+import { type ByDevice, type Estimate, host } from "./need.ts";
 
 /** Bytes: of memory that is its own, and of files that it has mapped; null: it has ended, or this is not Linux. */
 export async function readProcess(pid: number): Promise<{ readonly own: number; readonly files: number } | null> {

@@ -1,5 +1,5 @@
 // Which context of a model would fit, by a search over the oracle; made once for the limits that there are.
-import { type ByDevice, bytesOf, type Estimate, excessOf } from "./need.ts";
+import { type ByDevice, bytesOf, type Estimate, excessOf, fitsIn } from "./need.ts";
 
 /** Tokens. */
 export const contextStep = 1024;
@@ -38,12 +38,15 @@ export interface Remedy {
 
 const quantizedCache: Overrides = { "cache-type-k": "q8_0", "cache-type-v": "q8_0" };
 
-/** What is free changes all the time: a remedy is for a little less, by 3 % at most, so that it still holds when it is tried. */
-function roundedDown(limits: ByDevice): ByDevice {
+/**
+ * What is free changes all the time, and a process takes a little more than its buffers: a remedy is for 2 to 6 % less, so that it
+ * holds when it is tried, and afterwards.
+ */
+function lowered(limits: ByDevice): ByDevice {
   return new Map(
     [...limits].map(([device, limit]) => {
       const step = 2 ** (Math.floor(Math.log2(Math.max(32, limit))) - 5);
-      return [device, Math.floor(Math.max(0, limit) / step) * step];
+      return [device, Math.max(0, Math.floor(limit / step) - 1) * step];
     }),
   );
 }
@@ -67,7 +70,7 @@ export function createRemedies(startJob: (key: string, work: () => Promise<void>
       limits: ByDevice,
       contextFor: (within: ByDevice, overrides: Overrides) => Promise<number | null>,
     ): Remedy | null | undefined => {
-      const within = roundedDown(limits);
+      const within = lowered(limits);
       const name = `${key} ${JSON.stringify([...within])}`;
       const known = found.get(name);
       if (known?.remedy !== undefined) return known.remedy;

@@ -106,9 +106,7 @@ export function idleOf(placed: readonly Placed[], yields: string | null, now: nu
 /** The one that yields already, then those that have had their place longest. */
 function byTurn(yields: string | null): (a: Placed, b: Placed) => number {
   return (a, b) =>
-    Number(b.id === yields) - Number(a.id === yields) ||
-    a.turn.beganAt - b.turn.beganAt ||
-    a.lastUsed - b.lastUsed;
+    Number(b.id === yields) - Number(a.id === yields) || a.turn.beganAt - b.turn.beganAt || a.lastUsed - b.lastUsed;
 }
 
 /** Of these, in their order, as many as have to leave and none more; empty: all of them would not do. */

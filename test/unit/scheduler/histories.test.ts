@@ -55,10 +55,10 @@ function perform(machine: Machine, code: number): void {
   const client = machine.clients[machine.clients.length - 1 - (amount % 8)];
   switch (code & 31) {
     case 7:
-      if (amount % 4 === 0) machine.memory = 1 + ((amount >> 2) % 9);
-      else machine.needs.set(id, [undefined, null, 1, 2, 3, 4, 5, 6][(amount >> 2) % 8]);
-      machine.hasLeftovers = amount % 16 === 1;
-      machine.isSeeking = amount % 16 === 5;
+      if (amount % 4 === 0) machine.memory.most = 1 + ((amount >> 2) % 9);
+      else machine.memory.needs.set(id, [undefined, null, 1, 2, 3, 4, 5, 6][(amount >> 2) % 8]);
+      machine.memory.hasLeftovers = amount % 16 === 1;
+      machine.memory.isSeeking = amount % 16 === 5;
       return machine.observe();
     case 8:
       if (amount % 2 === 0) machine.token = tokens[(amount >> 1) % tokens.length] ?? "given";
@@ -138,8 +138,9 @@ function play(
   check: (machine: Machine) => void,
 ): void {
   const machine = new Machine(ids, { queueLimit: 3 });
-  Object.assign(machine, { isDoubled, slots, memory });
-  for (const [index, id] of ids.entries()) machine.needs.set(id, needs[index] || null);
+  Object.assign(machine, { isDoubled, slots });
+  machine.memory.most = memory;
+  for (const [index, id] of ids.entries()) machine.memory.needs.set(id, needs[index] || null);
   if (isPinned) machine.pinned.add("a");
   for (const [index, rule] of rules.entries()) machine.rules.set(ids[index] ?? "a", rule);
   machine.observe();
@@ -165,10 +166,9 @@ function calm(machine: Machine): void {
     token: "given",
     verdict: { kind: "ready", stallMs: Number.POSITIVE_INFINITY },
     refusal: null,
-    hasLeftovers: false,
-    isSeeking: false,
   });
-  for (const [id, need] of machine.needs) machine.needs.set(id, need ?? null);
+  Object.assign(machine.memory, { hasLeftovers: false, isSeeking: false });
+  for (const [id, need] of machine.memory.needs) machine.memory.needs.set(id, need ?? null);
   machine.pinned.clear();
   // Models that stay for ever would be left.
   for (const [id, rule] of machine.rules) machine.rules.set(id, { ...rule, keepAliveMs: 1_000 });

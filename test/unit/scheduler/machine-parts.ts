@@ -1,8 +1,9 @@
 // What the simulated machine is made of.
-import type { GatewayError } from "../../../src/core/errors.ts";
+import { GatewayError } from "../../../src/core/errors.ts";
 import type { TokenAnswer } from "../../../src/core/token-answer.ts";
 import type { Event, Ticket } from "../../../src/scheduler/state/events.ts";
-import type { ByDevice, Limits, Loaded, Memory, ModelRules, World } from "../../../src/scheduler/state/world.ts";
+import type { Limits, Loaded, ModelRules, World } from "../../../src/scheduler/state/world.ts";
+import type { SimulatedMemory } from "./simulated-memory.ts";
 
 export type LoadOutcome = "loads" | "ends" | "short" | "stalls" | "refused" | "breaksOff" | "deaf";
 
@@ -57,10 +58,7 @@ interface Watched extends Pick<World, "isReady" | "isBehind" | "engineProblem" |
   readonly pinned: ReadonlySet<string>;
   readonly cached: ReadonlySet<string>;
   readonly rules: ReadonlyMap<string, ModelRules>;
-  readonly needs: ReadonlyMap<string, number | null | undefined>;
-  readonly memory: number;
-  readonly hasLeftovers: boolean;
-  readonly isSeeking: boolean;
+  readonly memory: SimulatedMemory;
 }
 
 /** The machine as the scheduler is shown it. */
@@ -79,24 +77,11 @@ export function worldOf(machine: Watched): World {
     rules: new Map(machine.rules),
     isPinned: (id) => machine.pinned.has(id),
     isCached: (id) => machine.cached.has(id),
-    memory: memoryOf(machine),
+    memory: machine.memory.seen(processes),
   };
 }
 
-function memoryOf(machine: Watched): Memory {
-  const bytes = (count: number): ByDevice => new Map([["Host", count]]);
-  const need = (id: string): ByDevice | null | undefined => {
-    const known = machine.needs.has(id) ? machine.needs.get(id) : 0;
-    return typeof known === "number" ? bytes(known) : known;
-  };
-  // What a process takes while it is loaded counts as another program's.
-  const loading = [...machine.processes].filter(([, { value }]) => value === "loading");
-  const elsewhere = loading.reduce((sum, [id]) => sum + (machine.needs.get(id) ?? 0), 0);
-  return {
-    need,
-    taken: (id) => need(id) ?? bytes(0),
-    limits: () => bytes(machine.memory - elsewhere),
-    hasLeftovers: () => machine.hasLeftovers,
-    refusal: (id, left) => (machine.isSeeking ? null : `needs ${machine.needs.get(id)} of ${left.get("Host")}`),
-  };
-}
+export const brokenLoad = { kind: "loadEnded", why: "it broke", workers: "" } as const;
+export const refused = (): GatewayError => new GatewayError("router_unavailable", "no");
+export const brokenOff = (): GatewayError =>
+  new GatewayError("router_unavailable", "no", { cause: new Error("ECONNRESET") });

@@ -7,7 +7,17 @@ import { noTurn, type Placed, type Room, roomFor, turnAfter } from "../../../src
 const now = 1_000_000;
 
 function placed(id: string, rest: Partial<Placed> = {}): Placed {
-  return { id, isLeaving: false, pinned: false, inFlight: 0, waiting: 0, lastUsed: 0, turn: noTurn, takes: none, ...rest };
+  return {
+    id,
+    isLeaving: false,
+    pinned: false,
+    inFlight: 0,
+    waiting: 0,
+    lastUsed: 0,
+    turn: noTurn,
+    takes: none,
+    ...rest,
+  };
 }
 
 const none: ReadonlyMap<string, number> = new Map();

@@ -9,8 +9,9 @@ type Needs = Readonly<Record<string, number | null | undefined>>;
 /** Of ten units of memory and nine model slots. */
 function machineWith(needs: Needs): Machine {
   const machine = new Machine(Object.keys(needs));
-  for (const [id, need] of Object.entries(needs)) machine.needs.set(id, need);
-  Object.assign(machine, { isDoubled: true, memory: 10, slots: 9 });
+  for (const [id, need] of Object.entries(needs)) machine.memory.needs.set(id, need);
+  Object.assign(machine, { isDoubled: true, slots: 9 });
+  machine.memory.most = 10;
   machine.observe();
   return machine;
 }
@@ -71,11 +72,11 @@ describe("memory", () => {
 
   it("that never suffices is told with what would fit, once that is known; other models pass meanwhile", () => {
     const machine = machineWith({ a: 11, b: 1 });
-    machine.isSeeking = true;
+    machine.memory.isSeeking = true;
     const clients = [machine.ask("a", 1), machine.ask("b", 1)];
     machine.run(10_000);
     assert.equal(states(clients), "waits answered");
-    machine.isSeeking = false;
+    machine.memory.isSeeking = false;
     machine.observe();
     assert.equal(states(clients), "rejected answered");
   });
@@ -91,11 +92,11 @@ describe("memory", () => {
 
   it("that a router left behind is waited for", () => {
     const machine = machineWith({ a: 8 });
-    Object.assign(machine, { memory: 4, hasLeftovers: true });
+    Object.assign(machine.memory, { most: 4, hasLeftovers: true });
     const client = machine.ask("a", 1);
     machine.run(10_000);
     assert.deepEqual([client.state, reasons(machine)], ["waits", [["a", 1, "room"]]]);
-    Object.assign(machine, { memory: 10, hasLeftovers: false });
+    Object.assign(machine.memory, { most: 10, hasLeftovers: false });
     machine.run(10_000);
     assert.equal(client.state, "answered");
   });
@@ -107,7 +108,7 @@ describe("memory", () => {
     const client = machine.ask("a", 1);
     machine.run(500);
     assert.equal(client.state, "waits");
-    machine.needs.set("a", 4);
+    machine.memory.needs.set("a", 4);
     machine.isBehind = false;
     machine.observe();
     machine.run(10_000);
@@ -119,7 +120,7 @@ describe("memory", () => {
     const clients = [machine.ask("a", 1), machine.ask("b", 1)];
     machine.run(10_000);
     assert.equal(states(clients), "waits answered");
-    machine.needs.set("a", 3);
+    machine.memory.needs.set("a", 3);
     machine.observe();
     machine.run(10_000);
     assert.deepEqual([states(clients), machine.loads.join("")], ["answered answered", "ba"]);

@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import type { State } from "../../../src/scheduler/state/state.ts";
 import type { Change, Client, Process } from "./machine-parts.ts";
+import type { SimulatedMemory } from "./simulated-memory.ts";
 
 /** What is judged: the state beside what has really happened. */
 interface Watched {
   readonly time: number;
   readonly state: State;
   readonly slots: number;
-  readonly memory: number;
-  readonly needs: ReadonlyMap<string, number | null | undefined>;
+  readonly memory: SimulatedMemory;
   readonly active: ReadonlySet<Client>;
   readonly loaded: ReadonlyMap<string, unknown>;
   readonly processes: ReadonlyMap<string, Process>;
@@ -34,26 +34,23 @@ export function requireSafeLoad(machine: Watched, id: string): void {
   const own = [...machine.processes].filter(([other, { isForeign = false }]) => other !== id && !isForeign);
   const others = own.map(([other]) => other);
   assert.ok(others.length < machine.slots, "no two models in one slot");
-  assert.ok(!machine.needs.has(id) || machine.needs.get(id) !== undefined, "no load before its need is known");
-  assert.ok(hasMemory(machine, id, others), "no load beside models that take its memory");
+  assert.ok(
+    !machine.memory.needs.has(id) || machine.memory.needs.get(id) !== undefined,
+    "no load before its need is known",
+  );
+  assert.ok(machine.memory.fits(id, others), "no load beside models that take its memory");
   for (const { models } of machine.changes.values()) assert.ok(!covers(models, id), "no load of a draining model");
 }
 
-/** Of a model whose need is not known it cannot be said. */
-function hasMemory({ needs, memory }: Watched, id: string, others: readonly string[]): boolean {
-  const need = needs.get(id) ?? 0;
-  return need === 0 || [...others].reduce((sum, other) => sum + (needs.get(other) ?? 0), need) <= memory;
-}
-
 export function requireSafeUnload(machine: Watched, id: string): void {
-  const { requested, state, pinned, active, slots } = machine;
+  const { requested, state, pinned, active, slots, memory } = machine;
   const cause = state.models.get(id)?.unload?.cause;
   if (typeof cause === "object" && !state.models.get(cause.slotFor)?.isShort) {
     const isStaying = (other: string): boolean => other === id || !state.models.get(other)?.unload;
     // As the list was read last: a process may have ended since.
     const placed = [...state.world.listed].flatMap(([other, value]) => (value === "unloaded" ? [] : [other]));
     const staying = placed.filter((other) => other !== cause.slotFor && isStaying(other));
-    const fits = staying.length < slots && hasMemory(machine, cause.slotFor, staying);
+    const fits = staying.length < slots && memory.fits(cause.slotFor, staying);
     assert.ok(!fits, "as many leave for a model as have to and none more: two that fit are never swapped");
   }
   const isRefused = state.models.get(id)?.firstToken?.state === "refused";

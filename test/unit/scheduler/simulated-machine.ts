@@ -7,17 +7,21 @@ import type { Effect, Event, Ticket, WorkersVerdict } from "../../../src/schedul
 import { State } from "../../../src/scheduler/state/state.ts";
 import type { Limits, Loaded, ModelRules } from "../../../src/scheduler/state/world.ts";
 import {
+  brokenLoad,
+  brokenOff,
   type Change,
   type Client,
   type EventBody,
   type LoadOutcome,
   limits,
   type Process,
+  refused,
   type TokenOutcome,
   tokenOf,
   worldOf,
 } from "./machine-parts.ts";
 import { covers, requireLimits, requireSafeGrant, requireSafeLoad, requireSafeUnload } from "./safety.ts";
+import { SimulatedMemory } from "./simulated-memory.ts";
 import { Clock, History } from "./virtual-time.ts";
 
 /** What is loaded, asked for and changed; every member may be set while it runs. */
@@ -42,13 +46,7 @@ export class Machine extends Clock {
   readonly listed = new Set<string>();
   readonly cached = new Set<string>();
   readonly pinned = new Set<string>();
-  /** What a model takes; absent: nothing; null: that cannot be known; undefined: it is not known yet. */
-  readonly needs = new Map<string, number | null | undefined>();
-  /** What all models may take. */
-  memory = Number.POSITIVE_INFINITY;
-  hasLeftovers = false;
-  /** What would fit is not known yet. */
-  isSeeking = false;
+  readonly memory = new SimulatedMemory();
   readonly rules = new Map<string, ModelRules>();
   /** What the router has read. */
   file = 1;
@@ -223,13 +221,7 @@ export class Machine extends Clock {
         return this.load(effect.id);
       case "explainEnd":
         return this.call("explainEnd", 1, () =>
-          this.send({
-            kind: "loadEnded",
-            isWorkerLost: this.isWorkerLost,
-            isShort: this.outcome === "short",
-            why: "it broke",
-            workers: "",
-          }),
+          this.send({ ...brokenLoad, isWorkerLost: this.isWorkerLost, isShort: this.outcome === "short" }),
         );
       case "askToken":
         return this.askToken(effect.id);
@@ -250,8 +242,7 @@ export class Machine extends Clock {
       case "loadVerified":
         assert.ok(this.processes.get(effect.id)?.hasGivenToken ?? true, "no process is believed without a token");
         return;
-      case "loadFailed":
-      case "warn":
+      default:
         return;
     }
   }
@@ -284,9 +275,9 @@ export class Machine extends Clock {
     this.onLoad(id);
     const { outcome } = this;
     this.call("load", 5, () => {
-      const cause = outcome === "refused" || !this.listed.has(id) ? {} : { cause: new Error("ECONNRESET") };
-      if (!this.isReady || !this.listed.has(id) || outcome === "refused" || outcome === "breaksOff")
-        return this.send({ kind: "loadSent", error: new GatewayError("router_unavailable", "no", cause) });
+      const isRefused = outcome === "refused" || !this.listed.has(id);
+      if (!this.isReady || isRefused || outcome === "breaksOff")
+        return this.send({ kind: "loadSent", error: isRefused ? refused() : brokenOff() });
       this.loads.push(id);
       const process: Process = { value: "loading", origin: `o${++this.origins}`, hasGivenToken: false };
       if (!this.processes.has(id)) this.processes.set(id, process);
@@ -317,8 +308,7 @@ export class Machine extends Clock {
     const { unloadFails } = this;
     this.call(`unload ${id}`, 5, () => {
       if (unloadFails && this.isReady) {
-        const error = new GatewayError("router_unavailable", "no", { cause: new Error("ECONNRESET") });
-        return this.send({ kind: "unloadSent", id, error });
+        return this.send({ kind: "unloadSent", id, error: brokenOff() });
       }
       const process = this.processes.get(id);
       this.after(this.unloadMs, () => {

@@ -86,6 +86,7 @@ test("defaults are filled in for the planner alone", () => {
   assert.deepEqual(toDesired(emptyTree), {
     version: 1,
     context: {},
+    memory: {},
     models: [],
     prune: false,
     pruneAfter: 60,

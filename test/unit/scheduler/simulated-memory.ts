@@ -1,0 +1,41 @@
+// The memory of the simulated machine: one device, whose bytes are small numbers.
+import type { ByDevice, Memory } from "../../../src/scheduler/state/world.ts";
+import type { Process } from "./machine-parts.ts";
+
+const bytes = (count: number): ByDevice => new Map([["Host", count]]);
+
+export class SimulatedMemory {
+  /** What a model takes; absent: nothing; null: that cannot be known; undefined: it is not known yet. */
+  readonly needs = new Map<string, number | null | undefined>();
+  /** What all models may take. */
+  most = Number.POSITIVE_INFINITY;
+  hasLeftovers = false;
+  /** What would fit is not known yet. */
+  isSeeking = false;
+
+  /** Of a model whose need is not known it cannot be said. */
+  fits(id: string, others: readonly string[]): boolean {
+    const need = this.needs.get(id) ?? 0;
+    return need === 0 || others.reduce((sum, other) => sum + (this.needs.get(other) ?? 0), need) <= this.most;
+  }
+
+  seen(processes: ReadonlyMap<string, Process>): Memory {
+    const need = (id: string): ByDevice | null | undefined => {
+      const known = this.needs.has(id) ? this.needs.get(id) : 0;
+      return typeof known === "number" ? bytes(known) : known;
+    };
+    return {
+      need,
+      taken: (id) => need(id) ?? bytes(0),
+      limits: () => bytes(this.most - this.loading(processes)),
+      hasLeftovers: () => this.hasLeftovers,
+      refusal: (id, left) => (this.isSeeking ? null : `needs ${this.needs.get(id)} of ${left.get("Host")}`),
+    };
+  }
+
+  /** What a process takes while it is loaded counts as another program's. */
+  private loading(processes: ReadonlyMap<string, Process>): number {
+    const loading = [...processes].filter(([, { value }]) => value === "loading");
+    return loading.reduce((sum, [id]) => sum + (this.needs.get(id) ?? 0), 0);
+  }
+}
