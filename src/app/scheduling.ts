@@ -5,6 +5,7 @@ import { askFirstToken } from "../engines/llama/first-token.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { createScheduler } from "../scheduler/scheduler.ts";
 import type { Base } from "./events.ts";
+import { followLoads } from "./loads.ts";
 import type { Machine } from "./machine.ts";
 import type { Rpc } from "./rpc.ts";
 import type { State } from "./state.ts";
@@ -12,7 +13,7 @@ import type { State } from "./state.ts";
 export type Scheduling = ReturnType<typeof createScheduling>;
 
 export function createScheduling(parts: Base & State & Machine & { readonly rpc: Rpc }) {
-  const { settings, logger, warn, events, store, router, rpc, engine, damage } = parts;
+  const { settings, logger, warn, events, store, router, rpc, engine, damage, logs } = parts;
   /** While the cache cannot be read, its last known content is the best there is. */
   let models: readonly CachedModel[] = [];
   let isKnown = false;
@@ -47,7 +48,9 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     onUse: (id) => events.emit("modelInUse", id),
     onIdle: (id) => events.emit("modelIdle", id),
     askFirstToken,
-    onLoadVerified: (id) => events.emit("loadVerified", id),
+    // The lines have the wall clock's time.
+    outputSince: (id, since) => logs.readSince(id, Date.now() - (steadyNow() - since)),
+    ...followLoads(parts, modelOf),
     onLoadFailed: (id) => {
       void checkFiles(modelOf(id));
       events.emit("loadFailed", id);

@@ -1,12 +1,25 @@
 // What the scheduler has the router do, and the RPC workers before it; the outcome of each call is an event.
 import { type GatewayError, toGatewayError } from "../core/errors.ts";
+import { isSettingsFault } from "../core/load-output.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { RpcGate } from "./rpc-gate.ts";
 import type { Handlers, Runner } from "./run.ts";
 
 type Calls = Pick<Handlers, "checkWorkers" | "releaseWorkers" | "load" | "explainEnd" | "unload" | "readList">;
 
-export function routerCalls({ send }: Runner, router: Router, gate: RpcGate): Calls {
+/** `outputSince`: what a model's processes have printed since then, line by line. */
+export function routerCalls(
+  { send }: Runner,
+  {
+    router,
+    gate,
+    outputSince,
+  }: {
+    readonly router: Router;
+    readonly gate: RpcGate;
+    readonly outputSince: (id: string, since: number) => Promise<readonly string[]>;
+  },
+): Calls {
   async function failureOf(call: () => Promise<void>): Promise<GatewayError | null> {
     try {
       await call();
@@ -41,16 +54,17 @@ export function routerCalls({ send }: Runner, router: Router, gate: RpcGate): Ca
     send({ kind: "workersChecked", verdict: verdict instanceof Promise ? await verdict : verdict });
   }
 
-  async function explainEnd(): Promise<void> {
+  async function explainEnd(id: string, since: number): Promise<void> {
     const why = router.complaints() || "the engine ended while loading it";
-    send({ kind: "loadEnded", why, ...(await gate.explain()) });
+    const [workers, lines] = await Promise.all([gate.explain(), outputSince(id, since)]);
+    send({ kind: "loadEnded", why, isFault: isSettingsFault(lines), ...workers });
   }
 
   return {
     checkWorkers: ({ id, isLate }) => void checkWorkers(id, isLate),
     releaseWorkers: gate.release,
     load: ({ id }) => void load(id),
-    explainEnd: () => void explainEnd(),
+    explainEnd: ({ id, since }) => void explainEnd(id, since),
     unload: ({ id }) => void unload(id),
     readList: () => void router.refresh(),
   };

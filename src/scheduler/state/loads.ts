@@ -3,6 +3,7 @@
 import { GatewayError } from "../../core/errors.ts";
 import { placedValues } from "../../plan/observed.ts";
 import type { Event, WorkersVerdict } from "./events.ts";
+import { failSettings } from "./fallbacks.ts";
 import { failLoad } from "./load-failures.ts";
 import { isBelieved, type Load, type Model } from "./model.ts";
 import { noTurn, type Placed, roomFor, turnAfter } from "./placement.ts";
@@ -25,7 +26,8 @@ const brokenOffMs = 250;
 /** Requests wait for the model, and nothing stands against its load. While it is held there is none: drains wait for loads. */
 function isWanted(state: State, model: Model): boolean {
   const { isReady, loaded } = state.world;
-  return model.queue.length > 0 && !isHeld(state, model) && isReady && !loaded.has(model.id);
+  const isHeldBack = isHeld(state, model) || model.fallback !== null;
+  return model.queue.length > 0 && !isHeldBack && isReady && !loaded.has(model.id);
 }
 
 /** Begins the next load, or makes a slot for it. */
@@ -167,12 +169,12 @@ export function settleLoad(state: State): void {
   if (!world.isReady) return endLoad(state);
   if (value === undefined) return vanish(state, load.id, "went away");
   if (load.timeout !== null) {
-    if (model.unload === null) explainEnd(state, load);
+    if (model.unload === null) explainEnd(state, load, model);
   } else if (value !== "unloaded") {
     if (model.unload === null) limit(state, load, model);
   } else if (!world.isCached(load.id)) vanish(state, load.id, "was removed");
   else if (load.isUnwanted || isHeld(state, model)) endLoad(state);
-  else explainEnd(state, load);
+  else explainEnd(state, load, model);
 }
 
 function succeed(state: State, load: Load, model: Model): void {
@@ -185,9 +187,9 @@ function vanish(state: State, id: string, how: string): void {
   reject(state, id, new GatewayError("model_not_found", `${id} ${how} while it was being loaded`));
 }
 
-function explainEnd(state: State, load: Load): void {
+function explainEnd(state: State, load: Load, model: Model): void {
   load.phase = "ended";
-  emit(state, { kind: "explainEnd", id: load.id });
+  emit(state, { kind: "explainEnd", id: load.id, since: model.firstTryAt ?? load.since });
 }
 
 /** Ends a load that has stalled or takes too long. */
@@ -205,18 +207,21 @@ function limit(state: State, load: Load, model: Model): void {
 }
 
 /** A process may be killed, or memory be short for a moment: a model that is not known to fail is loaded once more. */
-export function loadEnded(state: State, { isWorkerLost, why, workers }: Extract<Event, { kind: "loadEnded" }>): void {
+export function loadEnded(state: State, event: Extract<Event, { kind: "loadEnded" }>): void {
+  const { isWorkerLost, isFault, why, workers } = event;
   const { load } = state;
   if (!load) return;
   const model = modelOf(state, load.id);
   endLoad(state);
   if (isWorkerLost) return;
-  if (load.timeout === null && model.failing === null && !model.hasEndedOnce) {
-    model.hasEndedOnce = true;
+  if (load.timeout === null && model.failing === null && model.firstTryAt === null) {
+    model.firstTryAt = load.since;
     return;
   }
-  model.hasEndedOnce = false;
-  failLoad(state, model, `${load.timeout ?? why}${workers}`);
+  model.firstTryAt = null;
+  const message = `${load.timeout ?? why}${workers}`;
+  if (isFault && load.timeout === null) failSettings(state, model, message);
+  else failLoad(state, model, message);
 }
 
 function endLoad(state: State): void {

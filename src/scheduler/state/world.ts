@@ -39,6 +39,8 @@ export interface World {
   readonly refusal: GatewayError | null;
   /** Whether the document keeps the model loaded. */
   isPinned(id: string): boolean;
+  /** Whether settings that have worked can take the place of the ones that the router has read. */
+  hasFallback(id: string): boolean;
   /** False: the cache is known not to hold the model. */
   isCached(id: string): boolean;
 }
@@ -54,5 +56,6 @@ export const unknownWorld: World = {
   engineProblem: null,
   refusal: null,
   isPinned: () => false,
+  hasFallback: () => false,
   isCached: () => true,
 };

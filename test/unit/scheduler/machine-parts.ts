@@ -56,6 +56,7 @@ interface Watched extends Pick<World, "isReady" | "isBehind" | "engineProblem" |
   readonly file: number;
   readonly pinned: ReadonlySet<string>;
   readonly cached: ReadonlySet<string>;
+  readonly fallbacks: ReadonlySet<string>;
 }
 
 /** The machine as the scheduler is shown it. */
@@ -71,6 +72,7 @@ export function worldOf(machine: Watched): World {
     inputs: String(machine.file),
     engineProblem,
     refusal,
+    hasFallback: (id) => machine.fallbacks.has(id),
     isPinned: (id) => machine.pinned.has(id),
     isCached: (id) => machine.cached.has(id),
   };
