@@ -34,6 +34,7 @@ const purity = {
   "src/engines/llama": false,
   "src/engines/speech": false,
   "src/rpc": false,
+  "src/memory": false,
   "src/observe": false,
   "src/execute": false,
   "src/reconcile": false,

@@ -1,5 +1,6 @@
 // Disk use of the models and of speech, and what of it is unused.
 import type { FromSchema } from "json-schema-to-ts";
+import { needOrNullSchema } from "./memory.ts";
 import { amount, exact, flag, list, text } from "./shapes.ts";
 
 const partial = exact({
@@ -23,6 +24,7 @@ const diskModelSchema = {
     files: amount(),
     bytes: amount("Of its files, the projector too."),
     staleBytes: amount("Of its files, what lies in older revisions only."),
+    memory: needOrNullSchema,
     partial: { description: "What an interrupted pull left to resume.", anyOf: [partial, { type: "null" }] },
   }),
 } as const;

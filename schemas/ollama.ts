@@ -1,5 +1,6 @@
 // Bodies of the family wire-compatible with Ollama's API. Open: what is not named here is taken and left alone.
 import type { FromSchema } from "json-schema-to-ts";
+import { needSchema } from "./memory.ts";
 import { flag, integer, list, maybe, number, open, text } from "./shapes.ts";
 
 const model = { ...text("OWNER/NAME:TAG, or any name that finds one model."), minLength: 1 } as const;
@@ -279,6 +280,7 @@ export const nativeShownSchema = {
       modified_at: text("RFC 3339."),
       system: text(),
       projector_info: object,
+      memory: needSchema,
     },
   ),
 } as const;

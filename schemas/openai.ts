@@ -1,6 +1,7 @@
 // Bodies of the family compatible with OpenAI's API and Anthropic's messages. They pass through: the schemas name what the
 // gateway reads and what every client needs; everything else goes to the engine unchanged.
 import type { FromSchema } from "json-schema-to-ts";
+import { needSchema } from "./memory.ts";
 import { exact, flag, integer, list, number, open, text } from "./shapes.ts";
 
 const model = text("OWNER/NAME:TAG, or any name that finds one model.");
@@ -133,7 +134,7 @@ export const modelEntrySchema = {
       loaded: flag(),
       aliases: list(text(), "Other names that it answers to."),
       status: exact({ value: { ...text(), examples: ["unloaded", "loading", "loaded"] } }),
-      meta: exact({}, { n_ctx: integer(), n_ctx_train: integer() }),
+      meta: exact({}, { n_ctx: integer(), n_ctx_train: integer(), memory: needSchema }),
     },
     {
       context_length: integer("The context size in force, in tokens."),

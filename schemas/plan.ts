@@ -1,5 +1,6 @@
 // What will be done and what is being done, as it goes over the wire.
 import type { FromSchema } from "json-schema-to-ts";
+import { byDeviceSchema } from "./memory.ts";
 import { exact, flag, integer, list, maybe, number, text } from "./shapes.ts";
 
 const actionProperties = {
@@ -121,6 +122,25 @@ const totalsSchema = {
   }),
 } as const;
 
+const planMemorySchema = {
+  title: "PlanMemory",
+  description: "What the document's models need of memory, once the steps are done.",
+  ...exact({
+    limits: { ...byDeviceSchema, description: "Bytes that models may take, by device." },
+    changes: list(
+      exact({
+        model: text(),
+        from: maybe(integer("Bytes that it needs now; null: it is not here, or not known.")),
+        to: maybe(integer("Bytes that it will need; null: not known.")),
+        fits: maybe(flag("Whether it fits into these limits alone; null: not known.")),
+      }),
+      "Models that the steps bring, or whose settings they change.",
+    ),
+    bytes: integer("Of all of the document's models whose need is known."),
+    unknown: integer("Of those whose need is not."),
+  }),
+} as const;
+
 const problemSchema = {
   title: "SourceProblem",
   ...exact({ line: integer(), column: integer(), path: text("Keys down to the fault."), message: text() }),
@@ -164,6 +184,7 @@ export const planSchema = {
         unanswered: list(exact({ question: text(), why: text() })),
       }),
       totals: totalsSchema,
+      memory: { anyOf: [planMemorySchema, { type: "null" }], description: "null: it was not asked." },
       actions: list(actionSchema, "What is to be started now."),
       running: list(runningActionSchema),
       held: list(heldActionSchema, "What is held now."),

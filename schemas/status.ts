@@ -1,6 +1,7 @@
 // Status and conditions of the gateway, as they go over the wire.
 import type { FromSchema } from "json-schema-to-ts";
 import { appliedSchema } from "./applied.ts";
+import { byDeviceSchema, needOrNullSchema } from "./memory.ts";
 import { heldActionSchema, runningActionSchema, sourceSchema } from "./plan.ts";
 import { exact, flag, integer, list, maybe, number, text } from "./shapes.ts";
 
@@ -78,6 +79,7 @@ const runtimeSchema = {
     state: { ...text("`unloaded`, `loading`, `loaded` or `sleeping`."), examples: ["loaded"] },
     pid: maybe(integer("Of its process; null: it has none, or it is not known.")),
     memoryBytes: maybe(integer("Of its process, with what is swapped out.")),
+    need: needOrNullSchema,
   }),
 } as const;
 
@@ -140,6 +142,7 @@ export const statusSchema = {
     models: list(modelStatusSchema),
     running: list(runningActionSchema),
     planned: list(heldActionSchema),
+    memory: exact({ limits: { ...byDeviceSchema, description: "Bytes that models may take, by device." } }),
     inFlight: {
       type: "object",
       description: "Answers under way, by model.",

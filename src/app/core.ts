@@ -19,6 +19,7 @@ import { createJournal } from "../status/journal.ts";
 import { type Base, createBase } from "./events.ts";
 import { recordHistory } from "./history.ts";
 import { createMachine, createStorage, type Machine } from "./machine.ts";
+import { createMemoryFacts } from "./memory.ts";
 import { createMetering, recordEvents } from "./record.ts";
 import { createRpc } from "./rpc.ts";
 import { createScheduling, type Scheduling } from "./scheduling.ts";
@@ -47,6 +48,7 @@ export async function createCore(
   const state = await openState(base, stateFolder);
   const { store, lastUsed } = state;
   const machine = createMachine({ ...base, ...state, onInstall });
+  const memory = createMemoryFacts({ ...base, ...state, ...machine });
   const rpc = createRpc({ ...base, store, router: machine.router });
   const scheduling = createScheduling({ ...base, ...state, ...machine, rpc });
   const actions = createActions({ ...base, ...state, ...machine, ...scheduling, stateFolder });
@@ -62,7 +64,7 @@ export async function createCore(
     onPass: (pass) => events.emit("passed", pass),
     onError: (error) => logger.error({ err: error }, "reconcile pass failed"),
   });
-  const parts = { ...base, ...state, ...machine, ...scheduling, ...actions, stateFolder, rpc, loop, lock };
+  const parts = { ...base, ...state, ...machine, ...scheduling, ...actions, stateFolder, memory, rpc, loop, lock };
   const status = createStatus(parts);
   const meters = createMetering(parts);
   const journal = createJournal(Date.now, randomBytes(4).toString("hex"));

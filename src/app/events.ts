@@ -24,6 +24,8 @@ export interface GatewayEvents {
   passed: [pass: Pass];
   /** What had drifted from the document was brought back. */
   driftMended: [];
+  /** More is known of what models take of memory; so many questions are open. */
+  memoryKnown: [left: number];
   /** Failures are to be forgotten. */
   retried: [];
   actionStarted: [action: Action];

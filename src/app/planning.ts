@@ -2,6 +2,9 @@
 import { steadyNow } from "../core/steady.ts";
 import { memoryOf } from "../engines/process/memory.ts";
 import type { AppDeps } from "../http/app.ts";
+import { plannedMemory } from "../memory/planned.ts";
+import type { Observed } from "../plan/observed.ts";
+import type { WholePlan } from "../plan/whole/steps.ts";
 import { wholePlan } from "../reconcile/whole-plan.ts";
 import type { Core } from "./core.ts";
 
@@ -16,16 +19,22 @@ export function createPlanning(core: Core): Planning {
     signal,
   });
   const context = () => ({ now: steadyNow(), silenceLimitMs: settings.silenceLimitMs, underWay: loop.underWay() });
+  const withMemory = async (whole: WholePlan, before: Observed) => ({
+    ...whole,
+    memory: await plannedMemory(core.memory, before, whole.end.world),
+  });
   return {
-    planOf: async ({ desired, observed, plan, running }, question) =>
-      wholePlan({
+    planOf: async ({ desired, observed, plan, running }, question) => {
+      const whole = await wholePlan({
         ...(await common(question)),
         desired: desired.document,
         observed,
         now: plan,
         running,
         context: { ...context(), backoff: loop.backoff() },
-      }),
+      });
+      return withMemory(whole, observed);
+    },
     /** Errors: those of the change, `wait_timeout`. */
     planFor: async (change, ifMatch, question) => {
       store.preview(change, ifMatch);
@@ -34,13 +43,14 @@ export function createPlanning(core: Core): Planning {
       const desired = store.preview(change, ifMatch);
       const observed = { ...pass.observed, ...(await core.observeFor(desired)) };
       // A new document is a new chance for what had failed.
-      return wholePlan({
+      const whole = await wholePlan({
         ...(await common(question)),
         desired,
         observed,
         running: [],
         context: { ...context(), backoff: new Map() },
       });
+      return withMemory(whole, observed);
     },
   };
 }

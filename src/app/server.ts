@@ -41,6 +41,7 @@ export function createServer({ core, keys, pulls, answers, files, status, ...end
     core.router,
     (name) => absentReason(status(), name) ?? removedReason(store, name),
     () => store.current().document,
+    core.memory,
   );
   const run = { status, answers, stopping, cutOff: ends.cutOff.signal, readFile: files.refresh };
   const shared = { ...settings, ...core, ...run, ...pulls, catalog };

@@ -3,6 +3,7 @@ import { openInventory } from "../cache/inventory/inventory.ts";
 import { openHistory } from "../desired/history/book.ts";
 import { managedBy } from "../desired/managed.ts";
 import { openDesiredStore } from "../desired/store.ts";
+import { openMemoryBook } from "../memory/book.ts";
 import { openLastUsed } from "../state/last-used.ts";
 import { openLoadBook } from "../state/load-book.ts";
 import { openGatewayId, type StateFiles } from "../state/state-folder.ts";
@@ -25,6 +26,7 @@ export async function openState({ settings, warn, events }: Base, files: StateFi
     inventory: await openInventory(stateDir, warn, files),
     lastUsed: await openLastUsed(common),
     loads: await openLoadBook(common),
+    memoryBook: await openMemoryBook(common),
     /** Tells it from other gateways that share its model cache. */
     gatewayId: await openGatewayId(stateDir, files),
   };

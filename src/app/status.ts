@@ -3,6 +3,8 @@ import { foldWorker } from "../core/worker-address.ts";
 import type { SourceStatus } from "../desired/document/parse.ts";
 import { unreadSource } from "../desired/file-source.ts";
 import type { Executor } from "../execute/executor.ts";
+import type { Memory } from "../memory/memory.ts";
+import { cachedIn } from "../plan/observed.ts";
 import { workersByAddress } from "../plan/workers.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";
 import { version } from "../settings/settings.ts";
@@ -24,13 +26,15 @@ interface Parts extends Base, State, Machine, Scheduling {
   readonly lock: StateLock;
   readonly stateFolder: StateFolder;
   readonly rpc: Rpc;
+  readonly memory: Memory;
   readonly executor: Executor;
   readonly loop: Loop;
 }
 
 /** Returns the report; `stoppingSince` in ms, null while the gateway does not stop. */
 export function createStatus(parts: Parts): (stoppingSince: number | null) => StatusReport {
-  const { settings, events, lock, stateFolder, store, hub, router, engine, rpc, scheduler, speech, loop } = parts;
+  const { settings, events, lock, stateFolder, store, hub, router, engine, rpc, scheduler, speech, loop, memory } =
+    parts;
   const startedAt = Date.now();
   let source: SourceStatus = unreadSource(settings.configPath);
   /** By subject: `gateway`, a model's id, `worker/ADDRESS`. */
@@ -55,6 +59,12 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
         cuts: scheduler.cuts(),
         drainMs: settings.drainMs,
       },
+      fits: new Map(
+        desired.document.models.flatMap(({ id }) => {
+          const cached = cachedIn(observed, id);
+          return cached ? [[cached.upstreamId, memory.fits(cached.upstreamId)] as const] : [];
+        }),
+      ),
       command: settings.command,
     };
     models = modelIds(desired, plan.unmanaged);
@@ -100,11 +110,17 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
     passedAt = Date.now();
     update(pass);
   });
+  const updateNow = (): void => {
+    const pass = loop.last();
+    if (pass) update(pass);
+  };
   events.on("sourceChecked", (status) => {
     source = status;
     // A report shows the newest source: the conditions beside it must not be of the one before.
-    const pass = loop.last();
-    if (pass) update(pass);
+    updateNow();
+  });
+  events.on("memoryKnown", (left) => {
+    if (left === 0) updateNow();
   });
 
   return (stoppingSince) =>
@@ -124,6 +140,7 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       models: models.map((model) => ({ ...model, conditions: conditions.get(model.id) ?? [] })),
       workers: rpc.statuses((address) => conditions.get(`worker/${address}`) ?? []),
       running: parts.executor.running(),
+      memory: { limits: Object.fromEntries(memory.limits()) },
       ...parts.requests(),
     });
 }

@@ -4,6 +4,8 @@ import { GatewayError } from "../core/errors.ts";
 import { matchName, normaliseName } from "../core/ids.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
+import type { Memory } from "../memory/memory.ts";
+import type { Need } from "../memory/need.ts";
 import { type CachedModel, findCached, isReadyValue } from "../plan/observed.ts";
 import { ctxSizeIn, effectiveValues } from "../plan/preset-file.ts";
 import { leavingSince } from "../plan/removals.ts";
@@ -25,6 +27,8 @@ export interface ModelView {
   /** unloaded, loading, loaded, … */
   readonly status: string;
   readonly loaded: boolean;
+  /** What it takes of memory; null: not known. */
+  readonly need: Need | null;
 }
 
 export type Catalog = ReturnType<typeof createCatalog>;
@@ -58,6 +62,7 @@ export function createCatalog(
   router: Router,
   absentReason: (name: string) => string | null,
   document: () => Desired,
+  memory: Pick<Memory, "known">,
 ) {
   let index = emptyIndex;
 
@@ -86,6 +91,7 @@ export function createCatalog(
       projector: values.get("mmproj") ?? model.projector,
       status: state?.value ?? "unloaded",
       loaded: isReadyValue(state?.value),
+      need: memory.known(model.upstreamId),
     };
   }
 

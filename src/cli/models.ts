@@ -1,5 +1,6 @@
 // `models`: lists the contents of the model cache.
 import type { DiskBody } from "../../schemas/disk.ts";
+import { memoryText } from "../core/memory-text.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
 import { bytesText, printJson, printTable } from "./text.ts";
@@ -18,10 +19,11 @@ function printReport({ models, speech, totals, unreadable }: DiskBody, { command
   const rows = models.map((model) => [
     model.id,
     model.present ? bytesText(model.bytes) : "-",
+    model.memory ? memoryText(model.memory.bytes) : "-",
     model.lastUsed?.slice(0, 16).replace("T", " ") ?? "never",
     notesOf(model).join(", "),
   ]);
-  if (rows.length > 0) printTable([["MODEL", "SIZE", "LAST USED", "NOTES"], ...rows]);
+  if (rows.length > 0) printTable([["MODEL", "SIZE", "MEMORY", "LAST USED", "NOTES"], ...rows]);
   else console.log("No models.");
   const spoken = speech.map((each) => [
     each.name,

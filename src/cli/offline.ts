@@ -5,6 +5,7 @@ import type { DocumentInput } from "../../schemas/document.ts";
 import type { PlanBody } from "../../schemas/plan.ts";
 import { createBase } from "../app/events.ts";
 import { createMachine, createStorage } from "../app/machine.ts";
+import { createMemoryFacts } from "../app/memory.ts";
 import { openState } from "../app/state.ts";
 import { readFreeBytes } from "../cache/download/disk-space.ts";
 import { diskReport } from "../cache/report/disk-report.ts";
@@ -14,6 +15,7 @@ import { steadyNow } from "../core/steady.ts";
 import { toInput } from "../desired/document/document.ts";
 import { parseBytes } from "../desired/document/parse.ts";
 import { hashOfText } from "../desired/parse-apart.ts";
+import { plannedMemory } from "../memory/planned.ts";
 import type { RunningAction } from "../plan/actions.ts";
 import { wholePlan } from "../reconcile/whole-plan.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -30,7 +32,8 @@ export async function offlinePlan(
   settings: Settings,
   { file, isOffline }: { readonly file: DocumentFile | null; readonly isOffline: boolean },
 ): Promise<PlanBody> {
-  const { hasFile, store, engine, hub, askHub, observerOf } = await openOffline(settings, file);
+  const parts = await openOffline(settings, file);
+  const { hasFile, store, engine, hub, askHub, observerOf } = parts;
   if (!hasFile) throw noDocument(settings);
   await engine.prepare(new AbortController().signal);
   const observed = await observerOf(null).observe();
@@ -44,8 +47,11 @@ export async function offlinePlan(
     memory: new Map(),
     askHub: isOffline ? null : askHub,
   });
-  await hub.close();
-  return planBody({ ...whole, generation: 0, running }) as PlanBody;
+  const facts = createMemoryFacts(parts);
+  await facts.see(store.current().document, observed);
+  const memory = await plannedMemory(facts, observed, whole.end.world);
+  await Promise.all([hub.close(), facts.close()]);
+  return planBody({ ...whole, memory, generation: 0, running }) as PlanBody;
 }
 
 /** Errors: `invalid_request` where there is none, `invalid_document`, with the first problem of the file. */
@@ -68,6 +74,7 @@ export async function offlineReport(settings: Settings): Promise<DiskBody> {
     ...(await createStorage(parts).collector.look()),
     lastUsed: parts.lastUsed.entries(),
     totals: new Map(),
+    needOf: () => null,
     freeBytes: await readFreeBytes(settings.cacheDir),
   });
 }

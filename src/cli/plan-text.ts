@@ -1,6 +1,7 @@
 // A plan as lines for people. Pure.
 import type { PlanBody } from "../client/index.ts";
 import { followedBy } from "../core/errors.ts";
+import { memoryText } from "../core/memory-text.ts";
 import type { Color, Paint } from "./colors.ts";
 import { bytesText } from "./text.ts";
 
@@ -33,7 +34,22 @@ export function planLines(plan: PlanBody, paint: Paint): string[] {
       (id) =>
         `  ${id} left the document when its list of models was emptied; prune leaves it unless allowEmpty is true`,
     ),
+    ...memoryLines(plan),
     isEmpty(plan) ? "Nothing to do." : paint("bold", totalsLine(plan)),
+  ];
+}
+
+function memoryLines({ memory }: PlanBody): string[] {
+  if (!memory || memory.changes.length === 0) return [];
+  const lines = memory.changes.map(({ model, from, to, fits }) => {
+    const was = from === null || from === to ? "" : ` (now ${memoryText(from)})`;
+    return `  ${model} needs ${to === null ? "memory that is not known yet" : memoryText(to)}${was}${fits === false ? ", and does not fit" : ""}`;
+  });
+  const limits = Object.entries(memory.limits).map(([device, bytes]) => `${memoryText(bytes)} of ${device}`);
+  const unknown = memory.unknown === 0 ? "" : ` and ${memory.unknown} of unknown need`;
+  return [
+    ...lines,
+    `  all models together: ${memoryText(memory.bytes)}${unknown}, where they may take ${limits.join(", ")}`,
   ];
 }
 
@@ -56,13 +72,13 @@ function stepLines(step: Step, paint: Paint): string[] {
     ...changes.map(({ subject, field, from, to }) => `    ${subject} ${field}: ${from ?? "none"} → ${to ?? "none"}`),
     ...ends.map(
       ({ model, inFlight, memoryBytes }) =>
-        `    ends the instance of ${model}${memoryText(memoryBytes)}${inFlightText(inFlight)}`,
+        `    ends the instance of ${model}${heldText(memoryBytes)}${inFlightText(inFlight)}`,
     ),
   ];
 }
 
-function memoryText(bytes: number | null): string {
-  return bytes === null ? "" : ` (${bytesText(bytes)} of memory)`;
+function heldText(bytes: number | null): string {
+  return bytes === null ? "" : ` (${memoryText(bytes)} of memory)`;
 }
 
 function inFlightText(count: number): string {

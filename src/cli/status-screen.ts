@@ -1,5 +1,6 @@
 // The status as a person reads it, on one screen: a summary, what needs attention, the models, the rest. Pure.
 import type { StatusBody } from "../client/index.ts";
+import { memoryText } from "../core/memory-text.ts";
 import { conditionTable } from "../status/condition-table.ts";
 import type { Color, Paint } from "./colors.ts";
 import { amounts } from "./progress.ts";
@@ -150,9 +151,11 @@ export function stateOf({ runtime, conditions }: Model): string {
   return loaded?.reason === "LoadFailing" || loaded?.reason === "LoadFailed" ? loaded.reason : runtime.state;
 }
 
+/** What its process has; of one without, what it needs. */
 export function memoryOf({ runtime }: Model): string {
   const bytes = runtime?.memoryBytes ?? null;
-  return bytes === null ? "–" : bytesText(bytes);
+  if (bytes !== null) return memoryText(bytes);
+  return runtime?.need ? `needs ${memoryText(runtime.need.bytes)}` : "–";
 }
 
 function underWay({ running, planned }: StatusBody, { now, columns }: ScreenOptions): string[] {

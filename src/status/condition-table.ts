@@ -234,6 +234,20 @@ export const conditionTable = {
     NotListed: no("The router does not list it."),
     NotObserved: notObserved,
   }),
+  Fits: positive(
+    "model",
+    {
+      Fits: yes("It fits into the memory that models may take; the message has the numbers."),
+      TooLarge: no(
+        "It needs more memory than models may take; the message has the largest context that would fit.",
+        "Set this context, or use a smaller file of the model.",
+      ),
+      Estimating: unknown("The engine is being asked what it needs."),
+      NotEstimated: unknown("What it needs is not known; the message says why."),
+      Absent: unknown("It is not in the model cache."),
+    },
+    { only: "of models that the document names" },
+  ),
   Drained: positive(
     "model",
     {

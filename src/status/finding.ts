@@ -34,7 +34,14 @@ export interface StatusInput {
   readonly state: { readonly writable: boolean; readonly reason: string; readonly message: string };
   readonly engineProblem: { readonly reason: string; readonly message: string } | null;
   readonly requests: RequestFacts;
+  /** Whether a cached model fits into memory, by the router's id. */
+  readonly fits: ReadonlyMap<string, FitsFact>;
   readonly command: OwnCommand;
+}
+
+interface FitsFact {
+  readonly reason: "Fits" | "TooLarge" | "Estimating" | "NotEstimated";
+  readonly message: string;
 }
 
 /** By the router's ids; times in ms since the epoch. */

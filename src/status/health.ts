@@ -33,7 +33,8 @@ function isWrong({ type, status, reason }: Finding, { desired, plan }: StatusInp
 
 function failingModels(input: StatusInput): Finding[] {
   const found = input.desired.models.flatMap(({ id }) => {
-    const problem = fetchProblem(id, input) ?? loadProblem(id, input) ?? settingProblem(id, input);
+    const problem =
+      fetchProblem(id, input) ?? loadProblem(id, input) ?? sizeProblem(id, input) ?? settingProblem(id, input);
     return problem ? [`${id}: ${problem.message}`] : [];
   });
   if (found.length === 0) return [];
@@ -60,6 +61,12 @@ function loadProblem(id: string, { observed, requests }: StatusInput): Finding |
   return loadFailing(model.id, requests) ?? (model.failed ? finding("Loaded", "LoadFailed") : undefined);
 }
 
+/** Why it can never be loaded. */
+function sizeProblem(id: string, { observed, fits }: StatusInput): Finding | undefined {
+  const fact = fits.get(cachedIn(observed, id)?.upstreamId ?? "");
+  return fact?.reason === "TooLarge" ? finding("Fits", "TooLarge", fact.message) : undefined;
+}
+
 function settingProblem(id: string, input: StatusInput): Finding | undefined {
   const cached = cachedIn(input.observed, id);
   const problem = input.plan.findings.get(cached?.id ?? "");
@@ -78,7 +85,9 @@ export function modelReady(
   // It answers while its router is silent, and while other files or settings for it cannot be had.
   if (loaded?.status === "True") return finding("ModelReady", "Loaded", loaded.message);
   const isHere = present?.status === "True";
-  const why = isHere ? (loadProblem(id, input) ?? serving ?? unlisted(loaded)) : (fetchProblem(id, input) ?? present);
+  const why = isHere
+    ? (loadProblem(id, input) ?? sizeProblem(id, input) ?? serving ?? unlisted(loaded))
+    : (fetchProblem(id, input) ?? present);
   if (!why) return finding("ModelReady", "OnDemand");
   return reported("ModelReady", why.status === "Unknown" ? "Unknown" : "False", why.reason, why.message);
 }

@@ -16,6 +16,7 @@ export function modelFindings(id: string, input: StatusInput): Finding[] {
     verified(observed, cached),
     applied(id, input, cached),
     loaded(input, cached),
+    ...fits(id, input, cached),
     ...drained(cached?.upstreamId, input.requests),
   ];
 }
@@ -121,6 +122,14 @@ export function loadFailing(upstreamId: string, { failing }: RequestFacts): Find
   const loads = last.failures === 1 ? "Its last load" : `Each of its last ${last.failures} loads`;
   const until = `The next try is not before ${new Date(last.until).toISOString()}.`;
   return finding("Loaded", "LoadFailing", `${loads} failed: ${last.message.replace(/\.$/, "")}. ${until}`);
+}
+
+/** Of a model that the document names. */
+function fits(id: string, { desired, fits: facts }: StatusInput, cached: CachedModel | undefined): Finding[] {
+  const isNamed = desired.models.some((model) => model.id === id);
+  const fact = facts.get(cached?.upstreamId ?? "");
+  if (!isNamed) return [];
+  return [cached?.complete && fact ? finding("Fits", fact.reason, fact.message) : finding("Fits", "Absent")];
 }
 
 /** Of a model that was drained for a change. */

@@ -7,14 +7,19 @@ import type { PlanEnd, PlannedStep, WholePlan } from "../plan/whole/steps.ts";
 import { totalsOf } from "../plan/whole/totals.ts";
 import { actionBody, heldBody, runningBody, timeOf } from "./report.ts";
 
-interface PlanInput extends WholePlan {
+type Body = Frozen<PlanBody>;
+
+/** With what the models need of memory; absent: it was not asked. */
+export interface TalliedPlan extends WholePlan {
+  readonly memory?: Body["memory"];
+}
+
+interface PlanInput extends TalliedPlan {
   readonly generation: number;
   readonly running: readonly RunningAction[];
 }
 
-type Body = Frozen<PlanBody>;
-
-export function planBody({ now, steps, end, answers, generation, running }: PlanInput): Body {
+export function planBody({ now, steps, end, answers, generation, running, memory = null }: PlanInput): Body {
   const isNew = (action: Action): boolean => !running.some((entry) => entry.action.key === action.key);
   const remaining = remainingOf(end);
   const problems = problemsOf(end);
@@ -27,6 +32,7 @@ export function planBody({ now, steps, end, answers, generation, running }: Plan
     problems,
     hub: hubBody(answers),
     totals: { ...totalsOf(steps), held: remaining.length, problems: problems.length },
+    memory,
     actions: now.actions.filter(isNew).map(actionBody),
     running: running.map(runningBody),
     held: now.held.map(heldBody),

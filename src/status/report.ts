@@ -24,7 +24,8 @@ export function actionBody(action: Action): ActionBody {
 }
 
 /** What the parts of a running gateway know. */
-export interface ReportInput extends Pick<StatusReport, "speech" | "source" | "conditions" | "models" | "waiting"> {
+export interface ReportInput
+  extends Pick<StatusReport, "speech" | "source" | "conditions" | "models" | "waiting" | "memory"> {
   readonly version: string;
   readonly id: string;
   /** ms */
@@ -75,6 +76,7 @@ export function statusReport(input: ReportInput): StatusReport {
     models: input.models,
     running: input.running.map(runningBody),
     planned: (pass?.plan.held ?? []).map(heldBody),
+    memory: input.memory,
     inFlight: Object.fromEntries(input.inFlight),
     waiting: input.waiting,
     removals: desired.document.removals.map(removalBody),

@@ -180,7 +180,7 @@ test("plan -f: another document against the running gateway and without one; wha
   assert.match(stdout, /^ {4}acme\/slow:Q8_0 ctx-size: none → 512$/m);
   assert.match(
     stdout,
-    /^ {4}ends the instance of acme\/slow:Q8_0 \([\d.]+ MB of memory\), awaits 1 response in flight until --drain-timeout$/m,
+    /^ {4}ends the instance of acme\/slow:Q8_0 \([\d.]+ MiB of memory\), awaits 1 response in flight until --drain-timeout$/m,
   );
   assert.match(stdout, /^\+ model\.pull: pull acme\/one:Q8_0, [\d.]+ [kM]?B \(ModelAbsent\)$/m);
   assert.match(stdout, /^Plan: \d+ steps, 1 to pull \([\d.]+ [kM]?B\), 1 to reload \(1 in flight\)\.$/m);

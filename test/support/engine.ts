@@ -1,13 +1,13 @@
 // The real engines for tests. A missing engine is a failure and not a skip: what is not run is not known to work.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile, rename, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, rename, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { TestContext } from "node:test";
 import { ignoreAbsent } from "../../src/core/errors.ts";
 import { type EngineBinary, type EngineName, engineFacts } from "../../src/engines/install/catalog.ts";
 import { installEngine } from "../../src/engines/install/install.ts";
-import { locateEngine } from "../../src/engines/install/locate.ts";
+import { locateEngine, toolBeside } from "../../src/engines/install/locate.ts";
 import { packageRoot } from "../../src/settings/settings.ts";
 import { cleanUp } from "./clean-up.ts";
 
@@ -18,16 +18,23 @@ export const enginesDir = process.env["MODEL_GATEWAY_TEST_ENGINES"] ?? join(pack
  * step, with a busy core each: a short chat took 250 ms of processor time beside other tests, and 1 ms with one thread.
  */
 export async function llamaServer(): Promise<string> {
-  const script = `#!/bin/sh\nLLAMA_ARG_THREADS=1 exec '${await installedServer()}' "$@"\n`;
+  const server = await installedServer();
+  const script = `#!/bin/sh\nLLAMA_ARG_THREADS=1 exec '${server}' "$@"\n`;
   const path = join(packageRoot, "dist", "test", "llama-server");
-  if ((await readFile(path, "utf8").catch(ignoreAbsent)) !== script) await writeScript(path, script);
+  if ((await readFile(path, "utf8").catch(ignoreAbsent)) === script) return path;
+  for (const tool of engineFacts.llama.optional) {
+    const real = await toolBeside(server, tool);
+    // The gateway takes the tools that lie beside its llama-server.
+    if (real !== null) await putInPlace(join(dirname(path), tool), (own) => symlink(real, own));
+  }
+  await putInPlace(path, (own) => writeFile(own, script, { mode: 0o755 }));
   return path;
 }
 
-/** Several processes may write it at once: each finds a whole one there. */
-async function writeScript(path: string, script: string): Promise<void> {
+/** Several processes may make it at once: each finds a whole one there. */
+async function putInPlace(path: string, make: (own: string) => Promise<void>): Promise<void> {
   const own = `${path}.${process.pid}`;
-  await writeFile(own, script, { mode: 0o755 });
+  await make(own);
   await rename(own, path);
 }
 
@@ -56,8 +63,9 @@ function located(binary: EngineBinary): Promise<string | null> {
 
 /** Installs it where there is none. */
 export async function provideEngine(name: EngineName, onProgress: (text: string) => void): Promise<void> {
-  const { main } = engineFacts[name];
-  if (await located(main)) return;
+  const { main, optional } = engineFacts[name];
+  const found = await Promise.all([main, ...optional].map(located));
+  if (!found.includes(null)) return;
   onProgress(`installing ${main} for the tests`);
   let last = "";
   await installEngine(name, {

@@ -16,6 +16,8 @@ export interface DiskInput extends Omit<GarbageInput, "busy" | "now"> {
   /** Bytes of what unfinished pulls bring, by id in lower case, as far as they are known. */
   readonly totals: ReadonlyMap<string, number>;
   readonly freeBytes: Knowable<number>;
+  /** What models take of memory, by the router's ids. */
+  readonly needOf: (upstreamId: string) => DiskModel["memory"];
 }
 
 /** The body of `GET /api/models/disk`. */
@@ -61,6 +63,7 @@ function cachedModel(model: CachedModel, input: DiskInput): DiskModel {
     files: current.length,
     bytes: bytesOf(current),
     staleBytes: bytesOf(older.filter(({ inode }) => !inodes.has(inode))),
+    memory: input.needOf(model.upstreamId),
     partial: partialOf([model.id, ...model.aliases], input),
   };
 }
@@ -79,6 +82,7 @@ function absentModel(id: string, input: DiskInput): DiskModel {
     files: 0,
     bytes: 0,
     staleBytes: 0,
+    memory: null,
     partial: partialOf([id], input),
   };
 }

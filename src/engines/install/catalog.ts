@@ -1,11 +1,15 @@
 // What each engine is made of: executables, Debian packages, release repository, the commands that install it by hand. Pure data.
 
-export type EngineBinary = "llama-server" | "ggml-rpc-server" | "whisper-server";
+/** Tools of llama.cpp that ask or measure and serve nothing. */
+export type EngineTool = "llama-fit-params" | "llama-bench" | "llama-quantize";
+export type EngineBinary = "llama-server" | "ggml-rpc-server" | "whisper-server" | EngineTool;
 export type EngineName = "llama" | "whisper";
 
 interface EngineFacts {
   /** Executable names by which each one was ever shipped, the present name first. */
   readonly binaries: Readonly<Partial<Record<EngineBinary, readonly string[]>>>;
+  /** Those of `binaries` without which an installation is complete: not every archive has them. */
+  readonly optional: readonly EngineTool[];
   /** The executable that proves an installation, and the arguments with which it prints something and ends with 0. */
   readonly main: EngineBinary;
   readonly proof: readonly string[];
@@ -18,7 +22,14 @@ interface EngineFacts {
 
 export const engineFacts: Readonly<Record<EngineName, EngineFacts>> = {
   llama: {
-    binaries: { "llama-server": ["llama-server"], "ggml-rpc-server": ["ggml-rpc-server", "rpc-server"] },
+    binaries: {
+      "llama-server": ["llama-server"],
+      "ggml-rpc-server": ["ggml-rpc-server", "rpc-server"],
+      "llama-fit-params": ["llama-fit-params"],
+      "llama-bench": ["llama-bench"],
+      "llama-quantize": ["llama-quantize"],
+    },
+    optional: ["llama-fit-params", "llama-bench", "llama-quantize"],
     main: "llama-server",
     proof: ["--version"],
     // Without the RPC backend ggml-rpc-server ends with "Failed to find RPC backend".
@@ -32,6 +43,7 @@ export const engineFacts: Readonly<Record<EngineName, EngineFacts>> = {
   },
   whisper: {
     binaries: { "whisper-server": ["whisper-server"] },
+    optional: [],
     main: "whisper-server",
     proof: ["--help"],
     debianPackages: ["whisper.cpp-tools"],

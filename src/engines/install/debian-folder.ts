@@ -4,7 +4,7 @@ import path from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import { entriesBelow } from "../../state/folder.ts";
 import type { Binaries } from "./build.ts";
-import { type EngineName, engineFacts } from "./catalog.ts";
+import { type EngineName, type EngineTool, engineFacts } from "./catalog.ts";
 import { type RunOptions, runTool } from "./run.ts";
 
 /**
@@ -22,9 +22,12 @@ export async function assemble(name: EngineName, unpacked: string, folder: strin
   const loader = find("dynamic loader", /^usr\/lib\/[^/]+\/ld(-linux[\w-]*|64)\.so\.\d+$/);
   const unpackedRun = await runnerIn(unpacked, loader, run);
 
-  const programs = Object.entries(engineFacts[name].binaries).map(
-    ([binary, names]) => [binary, find(binary, new RegExp(`^usr/(bin|libexec)/(.*/)?(${names.join("|")})$`))] as const,
-  );
+  const { binaries, optional } = engineFacts[name];
+  const programs = Object.entries(binaries).flatMap(([binary, names]) => {
+    const pattern = new RegExp(`^usr/(bin|libexec)/(.*/)?(${names.join("|")})$`);
+    const isAbsent = optional.includes(binary as EngineTool) && !files.some((file) => pattern.test(file));
+    return isAbsent ? [] : [[binary, find(binary, pattern)] as const];
+  });
   const backends = files.filter((file) => /\/libggml-[^/]*\.so$/.test(file));
   const libraries = new Set([loader]);
   for (const file of [...programs.map(([, program]) => program), ...backends]) {

@@ -12,7 +12,7 @@ import { runTool } from "./run.ts";
 
 /** Asks Debian's package list for the engine. Throws `engine_missing` without a mirror, `engine_failed` with apt's words. */
 export async function resolveDebian(name: EngineName, { staging, run, onProgress }: BuildContext): Promise<Build> {
-  const { debianPackages } = engineFacts[name];
+  const { debianPackages, optional } = engineFacts[name];
   const [main] = debianPackages;
   onProgress({ phase: "resolve", done: 0, total: 0, detail: `Debian ${debianSuite}: fetching the package list` });
   const apt = await createPrivateApt(path.join(staging, "apt"), run);
@@ -25,10 +25,12 @@ export async function resolveDebian(name: EngineName, { staging, run, onProgress
   const detail = `Debian ${debianSuite}: ${main} ${version} and its dependencies, ${files.length} packages`;
   onProgress({ phase: "resolve", done: files.length, total: files.length, detail });
 
+  const packageFiles = files.filter((f) => /llama|ggml|whisper/.test(f.package)).map((f) => f.file);
   return {
     version,
-    // The tools, ggml and the backends are packages of their own, each with its own updates.
-    detail: `debian-${keyOf(files.filter((f) => /llama|ggml|whisper/.test(f.package)).map((f) => f.file))}`,
+    // The tools, ggml and the backends are packages of their own, each with its own updates. The optional
+    // executables count too: an installation without them is another one, and stays for a gateway that runs it.
+    detail: `debian-${keyOf([...optional, ...packageFiles])}`,
     async fill(home) {
       const debs = await apt.download(packages, (percent) =>
         onProgress({ phase: "download", done: Math.round((total * percent) / 100), total, detail }),

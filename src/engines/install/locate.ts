@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { access, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { GatewayError } from "../../core/errors.ts";
-import type { EngineBinary } from "./catalog.ts";
+import type { EngineBinary, EngineTool } from "./catalog.ts";
 import { type InstalledEngine, readInstalled } from "./folder.ts";
 
 interface LocateOptions {
@@ -33,18 +33,31 @@ export async function locateEngine(
 
 /** The real path of a program on PATH, or null. */
 export async function findOnPath(program: string, pathVariable: string): Promise<string | null> {
-  for (const file of candidatesOnPath(program, pathVariable)) {
-    const found = await executableAt(file);
-    if (found !== null) return found;
-  }
-  return null;
+  return firstExecutable(candidatesOnPath(program, pathVariable));
+}
+
+/** The real path of a tool that lies beside the real path of this llama-server, so is of its build, or null. */
+export async function toolBeside(server: string, tool: EngineTool): Promise<string | null> {
+  const real = await executableAt(server);
+  return real === null ? null : firstExecutable(namesOf(tool).map((name) => path.join(path.dirname(real), name)));
 }
 
 /** Where a program may be, in the order of PATH. A relative part would depend on the folder the gateway was started in. */
 export function candidatesOnPath(program: string, pathVariable: string): string[] {
-  const names = process.platform === "win32" ? [`${program}.exe`, program] : [program];
   const folders = pathVariable.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
-  return folders.flatMap((folder) => names.map((name) => path.join(folder, name)));
+  return folders.flatMap((folder) => namesOf(program).map((name) => path.join(folder, name)));
+}
+
+function namesOf(program: string): string[] {
+  return process.platform === "win32" ? [`${program}.exe`, program] : [program];
+}
+
+async function firstExecutable(files: readonly string[]): Promise<string | null> {
+  for (const file of files) {
+    const found = await executableAt(file);
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 /** The real path of one executable of an installed engine, or null when it has none or lost it. */

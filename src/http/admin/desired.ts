@@ -23,9 +23,8 @@ import { type DesiredState, toInput } from "../../desired/document/document.ts";
 import { readText } from "../../desired/parse-apart.ts";
 import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
 import { backoffKey } from "../../plan/actions.ts";
-import type { WholePlan } from "../../plan/whole/steps.ts";
 import { isConverged, isSettled, type Pass } from "../../reconcile/loop.ts";
-import { planBody } from "../../status/plan-body.ts";
+import { planBody, type TalliedPlan } from "../../status/plan-body.ts";
 import { removalBody } from "../../status/report.ts";
 import { callOf } from "../server/call.ts";
 import { routesOf } from "../server/route.ts";
@@ -40,8 +39,12 @@ export interface DesiredRoutesDeps extends WaitDeps {
   /** Reads gateway.yaml; resolves when it is applied or found wrong. */
   readonly readFile: () => Promise<void>;
   /** What would be done for another document, with the world as it was last seen. */
-  readonly planFor: (change: DocumentChange, ifMatch: string | undefined, question: PlanQuestion) => Promise<WholePlan>;
-  readonly planOf: (pass: Pass, question: PlanQuestion) => Promise<WholePlan>;
+  readonly planFor: (
+    change: DocumentChange,
+    ifMatch: string | undefined,
+    question: PlanQuestion,
+  ) => Promise<TalliedPlan>;
+  readonly planOf: (pass: Pass, question: PlanQuestion) => Promise<TalliedPlan>;
 }
 
 interface PlanQuestion {

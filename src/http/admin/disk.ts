@@ -6,6 +6,8 @@ import { previewOf } from "../../cache/report/garbage.ts";
 import { type CollectDeps, collect } from "../../commands/in-force.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Collector } from "../../execute/cache-gc.ts";
+import type { Memory } from "../../memory/memory.ts";
+import { needBody } from "../../memory/need.ts";
 import type { Loop } from "../../reconcile/loop.ts";
 import type { LastUsed } from "../../state/last-used.ts";
 import { clientLeft } from "../server/call.ts";
@@ -15,6 +17,7 @@ export interface DiskRoutesDeps extends CollectDeps {
   readonly loop: Pick<Loop, "last" | "totals">;
   readonly collector: Collector;
   readonly lastUsed: Pick<LastUsed, "entries">;
+  readonly memory: Pick<Memory, "known">;
 }
 
 /** In lower case. */
@@ -56,5 +59,9 @@ async function report(deps: DiskRoutesDeps): Promise<object> {
     lastUsed: deps.lastUsed.entries(),
     totals: new Map([...deps.loop.totals()].map(([key, total]) => [modelOf(key), total])),
     freeBytes: pass.observed.freeBytes,
+    needOf: (upstreamId) => {
+      const need = deps.memory.known(upstreamId);
+      return need && needBody(need);
+    },
   });
 }

@@ -6,6 +6,7 @@ import { shortStatusSchema, statusSchema } from "../../../schemas/status.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Instances } from "../../engines/llama/instances.ts";
 import { memoryOf } from "../../engines/process/memory.ts";
+import { needBody } from "../../memory/need.ts";
 import { type MeteredParts, samplesOf } from "../../metrics/samples.ts";
 import { contentType, metricsText } from "../../metrics/text.ts";
 import { finding, notServing } from "../../status/finding.ts";
@@ -104,7 +105,7 @@ async function runtimeOf(name: string, { catalog, router }: StatusRoutesDeps): P
   const found = catalog.find(name);
   const view = found && catalog.view(found.id);
   if (!view) return null;
-  const { model, contextLength, status } = view;
+  const { model, contextLength, status, need } = view;
   const pid = router.instances.get(model.upstreamId)?.pid ?? null;
   return {
     bytes: model.bytes,
@@ -112,5 +113,6 @@ async function runtimeOf(name: string, { catalog, router }: StatusRoutesDeps): P
     state: status,
     pid,
     memoryBytes: pid === null ? null : await memoryOf(pid),
+    need: need && needBody(need),
   };
 }

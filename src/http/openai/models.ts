@@ -9,6 +9,7 @@ import {
 import { ok } from "../../../schemas/route.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { needBody } from "../../memory/need.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import { parseJsonBody } from "../server/json-body.ts";
 import { type CompatRoutesDeps, get, post } from "./generations.ts";
@@ -93,10 +94,11 @@ export const healthRoute = get("/health", {
 });
 
 /** The OpenAI fields, the interface's own, and those of llama.cpp's that web front ends read. */
-function modelEntry({ model, aliases, contextLength, loaded, status }: ModelView): object {
+function modelEntry({ model, aliases, contextLength, loaded, status, need }: ModelView): object {
   const meta = {
     ...(model.nCtxTrain === null ? {} : { n_ctx_train: model.nCtxTrain }),
     ...(contextLength === null ? {} : { n_ctx: contextLength }),
+    ...(need === null ? {} : { memory: needBody(need) }),
   };
   return {
     id: model.id,

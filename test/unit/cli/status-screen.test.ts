@@ -11,7 +11,16 @@ function condition(type: string, status: "True" | "False" | "Unknown", reason: s
   return { type, status, reason, message, observedGeneration: 7, lastTransitionTime: ago(age) };
 }
 
-const runtime = { bytes: 1_500_000_000, contextLength: 4096, state: "loaded", pid: 12, memoryBytes: 2_100_000_000 };
+const estimated = { Host: 2 * 1024 ** 3 };
+const needed = { bytes: estimated.Host, source: "estimated", estimated, measured: null } as const;
+const runtime = {
+  bytes: 1_500_000_000,
+  contextLength: 4096,
+  state: "loaded",
+  pid: 12,
+  memoryBytes: 2_100_000_000,
+  need: needed,
+};
 
 const healthy: StatusBody = {
   gateway: { version: "1.2.3", id: "7f3a", startedAt: ago(7200), ready: true },
@@ -42,6 +51,7 @@ const healthy: StatusBody = {
   inFlight: { "acme/a:Q8_0": 2 },
   waiting: [],
   removals: [],
+  memory: { limits: estimated },
 };
 
 const plain = { now, paint: (_color: string, text: string) => text, columns: undefined };
@@ -54,7 +64,7 @@ test("a healthy gateway", () => {
     "Last pass   12s ago, router answers",
     "",
     "MODEL        SIZE     CONTEXT  STATE   SINCE  IN FLIGHT  WAITING  MEMORY",
-    "acme/a:Q8_0  1.50 GB  4096     loaded  1m     2          0        2.10 GB",
+    "acme/a:Q8_0  1.50 GB  4096     loaded  1m     2          0        2.0 GiB",
     "",
     "Conditions",
     "Ready        True   1m  Serving: The router answers.",
@@ -92,7 +102,7 @@ test("what needs attention comes first, each matter once; what is as usual is no
             condition("Present", "True", "Cached"),
             condition("Loaded", "False", "LoadFailing", "Its last load failed: out of memory."),
           ],
-          runtime: { ...runtime, state: "unloaded", pid: null, memoryBytes: null },
+          runtime: { ...runtime, state: "unloaded", pid: null, memoryBytes: null, need: needed },
         },
       ],
       planned: [
@@ -126,7 +136,7 @@ test("what needs attention comes first, each matter once; what is as usual is no
     "",
     "MODEL        SIZE     CONTEXT  STATE         SINCE  IN FLIGHT  WAITING         MEMORY",
     "acme/b:Q8_0  –        –        RepoNotFound  1m     0          0               –",
-    "acme/c:Q8_0  1.50 GB  4096     LoadFailing   1m     0          3 for load, 4s  –",
+    "acme/c:Q8_0  1.50 GB  4096     LoadFailing   1m     0          3 for load, 4s  needs 2.0 GiB",
   ]);
 });
 

@@ -48,6 +48,7 @@ const atRest: ReportInput = {
   models: [],
   workers: [worker],
   running: [],
+  memory: { limits: { Host: 8 } },
   inFlight: new Map([["a/b:c", 2]]),
   waiting: [{ model: "a/b:c", requests: 3, oldestMs: 20, for: "room" }],
 };
@@ -69,6 +70,7 @@ test("the whole status of a gateway at rest", () => {
     models: [],
     running: [],
     planned: [],
+    memory: { limits: { Host: 8 } },
     inFlight: { "a/b:c": 2 },
     waiting: [{ model: "a/b:c", requests: 3, oldestMs: 20, for: "room" }],
     removals: [],

@@ -49,6 +49,7 @@ export function statusInput({ document = {}, machine = {}, freeBytes = 1e12, ...
       cuts: new Map(),
       drainMs: 30_000,
     },
+    fits: new Map(),
     command: (...words) => ["model-gateway", ...words].join(" "),
     ...rest,
   };

@@ -40,6 +40,7 @@ test("a file that two repositories have is of both models, and counts once in th
     totals: new Map(),
     garbage: { repos: [], skipped: [] },
     freeBytes: { state: "known", value: 1 },
+    needOf: () => null,
   });
   assert.deepEqual(
     models.map(({ id, bytes }) => [id, bytes]),

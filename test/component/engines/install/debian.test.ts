@@ -13,7 +13,7 @@ import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import type { InstallProgress } from "../../../../src/engines/install/build.ts";
 import { installEngine } from "../../../../src/engines/install/install.ts";
-import { locateEngine } from "../../../../src/engines/install/locate.ts";
+import { locateEngine, toolBeside } from "../../../../src/engines/install/locate.ts";
 
 const run = promisify(execFile);
 const release = existsSync("/etc/os-release") ? readFileSync("/etc/os-release", "utf8") : "";
@@ -55,6 +55,12 @@ test("without a release, llama is installed from Debian's packages and runs; aga
   for (const backend of ["CPU", "RPC"]) {
     assert.ok(`${help.stdout}${help.stderr}`.includes(`loaded ${backend} backend from ${path.dirname(worker ?? "")}`));
   }
+
+  const fits = await toolBeside(server ?? "", "llama-fit-params");
+  assert.equal(fits, await locateEngine("llama-fit-params", { explicit: undefined, pathVariable: "", enginesDir }));
+  assert.match((await run(fits ?? "", ["--help"], { cwd: "/" })).stdout, /--fit-print/);
+  for (const tool of ["llama-bench", "llama-quantize"] as const)
+    assert.equal(path.basename((await toolBeside(server ?? "", tool)) ?? ""), tool);
 
   assert.ok(progress.some((p) => p.detail.includes("cannot be listed: it responded 503")));
   const phases = [...new Set(progress.map((p) => p.phase))];

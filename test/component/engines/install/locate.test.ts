@@ -5,7 +5,7 @@ import { chmod, mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 
 import os from "node:os";
 import path from "node:path";
 import { type TestContext, test } from "node:test";
-import { locateEngine } from "../../../../src/engines/install/locate.ts";
+import { locateEngine, toolBeside } from "../../../../src/engines/install/locate.ts";
 
 const posix = { skip: process.platform === "win32" ? "executable bits and links are POSIX's" : false };
 
@@ -93,4 +93,16 @@ test("one of the Debian way that was moved is none; by a link it works", posix, 
   await rename(path.join(enginesDir, "llama-1"), moved);
   const elsewhere = path.dirname(moved);
   assert.equal(await locateEngine("llama-server", { ...options, enginesDir: elsewhere }), null);
+});
+
+test("a tool is taken from beside the real path of the server, and from nowhere else", posix, async (t) => {
+  const dir = await scratch(t);
+  const real = await program(path.join(dir, "real/llama-server"));
+  const tool = await program(path.join(dir, "real/llama-bench"));
+  await mkdir(path.join(dir, "bin"));
+  await symlink(real, path.join(dir, "bin/llama-server"));
+  await program(path.join(dir, "bin/llama-quantize"));
+  assert.equal(await toolBeside(path.join(dir, "bin/llama-server"), "llama-bench"), tool);
+  assert.equal(await toolBeside(path.join(dir, "bin/llama-server"), "llama-quantize"), null);
+  assert.equal(await toolBeside(path.join(dir, "gone"), "llama-bench"), null);
 });

@@ -13,7 +13,7 @@ import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import type { InstallProgress } from "../../../../src/engines/install/build.ts";
 import { installEngine } from "../../../../src/engines/install/install.ts";
-import { locateEngine } from "../../../../src/engines/install/locate.ts";
+import { locateEngine, toolBeside } from "../../../../src/engines/install/locate.ts";
 import { runTool } from "../../../../src/engines/install/run.ts";
 
 const run = promisify(execFile);
@@ -25,8 +25,8 @@ interface World {
   readonly enginesDir: string;
   readonly environment: Record<string, string | undefined>;
   readonly releaseUrl: string;
-  /** What the listing offers next: a tag and the archive's bytes, announced with this digest. */
-  offer(tag: string, script: string, digest?: string): Promise<void>;
+  /** What the listing offers next: a tag and the archive's bytes, announced with this digest, with one tool if it is named. */
+  offer(tag: string, script: string, options?: { readonly digest?: string; readonly tool?: string }): Promise<void>;
   /** Sends half of the archive only, and tells when it did. */
   stall(): Promise<void>;
   readonly server: Server;
@@ -61,10 +61,11 @@ async function createWorld(t: TestContext): Promise<World> {
     environment: { PATH: process.env["PATH"], GATEWAY_ENGINE_SOURCE: "release" },
     releaseUrl: `${origin}/releases`,
     server,
-    async offer(tag, script, digest) {
+    async offer(tag, script, { digest, tool } = {}) {
       const bin = path.join(dir, tag, `llama-${tag}`);
       await mkdir(bin, { recursive: true });
-      for (const name of ["llama-server", "rpc-server"]) await writeFile(path.join(bin, name), script, { mode: 0o755 });
+      for (const name of ["llama-server", "rpc-server", ...(tool === undefined ? [] : [tool])])
+        await writeFile(path.join(bin, name), script, { mode: 0o755 });
       await run("tar", ["-czf", path.join(dir, `${tag}.tgz`), "-C", path.join(dir, tag), `llama-${tag}`]);
       archive = await readFile(path.join(dir, `${tag}.tgz`));
       const sha256 = digest ?? createHash("sha256").update(archive).digest("hex");
@@ -132,9 +133,26 @@ test("an update is found at once, and the version before stays for who runs it",
   assert.deepEqual((await readdir(world.enginesDir)).sort(), ["llama-b2-release", "llama-b3-release"]);
 });
 
+test("the tools of an archive are found beside its server; an archive without them is no failure", posix, async (t) => {
+  const world = await createWorld(t);
+  await world.offer("b1", script("one"));
+  await install(world);
+  assert.equal(await toolBeside((await locate(world)) ?? "", "llama-fit-params"), null);
+
+  await world.offer("b2", script("two"), { tool: "llama-fit-params" });
+  const { dir } = await install(world);
+  const server = (await locate(world)) ?? "";
+  const tool = path.join(path.dirname(server), "llama-fit-params");
+  assert.equal(await toolBeside(server, "llama-fit-params"), tool);
+  assert.equal(await toolBeside(server, "llama-bench"), null);
+  const manifest = JSON.parse(await readFile(path.join(dir, "engine.json"), "utf8"));
+  assert.deepEqual(Object.keys(manifest.binaries), ["llama-server", "ggml-rpc-server", "llama-fit-params"]);
+  assert.equal(path.join(dir, manifest.binaries["llama-fit-params"]), tool);
+});
+
 test("an archive with another digest than announced is not unpacked", posix, async (t) => {
   const world = await createWorld(t);
-  await world.offer("b1", script("never"), "0".repeat(64));
+  await world.offer("b1", script("never"), { digest: "0".repeat(64) });
   await assert.rejects(install(world), { code: "checksum_mismatch", message: /SHA-256/ });
   assert.deepEqual(await readdir(world.enginesDir), []);
   assert.equal(await locate(world), null);

@@ -1,0 +1,79 @@
+// Estimates by question: what is kept in memory.json, what is being asked, and what cannot be known.
+import { GatewayError, toGatewayError } from "../core/errors.ts";
+import type { FitTool } from "../engines/llama/fit-params.ts";
+import type { MemoryBook } from "./book.ts";
+import { type ByDevice, type Estimate, type Need, needOf } from "./need.ts";
+import { createOracle, type OracleOptions } from "./oracle.ts";
+import type { Question } from "./question.ts";
+
+export type Estimates = ReturnType<typeof createEstimates>;
+
+export function createEstimates(options: {
+  readonly book: MemoryBook;
+  /** What llama-fit-params prints. Errors: `engine_failed`, `cancelled`. */
+  readonly run: (tool: FitTool, args: readonly string[]) => Promise<string>;
+  readonly totals: OracleOptions["totals"];
+}) {
+  const { book, run, totals } = options;
+  /** null: llama-server has none; undefined: there is no llama-server. */
+  let tool: FitTool | null | undefined;
+  /** By key: why it cannot be known. */
+  const failures = new Map<string, string>();
+  /** By key: questions that are being answered. */
+  const flights = new Map<string, Promise<Estimate>>();
+  const oracle = createOracle({
+    run: async (args) => {
+      if (!tool) throw new GatewayError("engine_failed", noTool);
+      return run(tool, args);
+    },
+    totals,
+  });
+
+  const keyOf = (question: Question): string => `${tool?.build ?? ""} ${question.key}`;
+
+  async function asked(key: string, question: Question): Promise<Estimate> {
+    try {
+      const found = await oracle(question);
+      book.note(key, { estimate: found });
+      return found;
+    } catch (error) {
+      const { code, message } = toGatewayError(error);
+      if (code !== "cancelled") failures.set(key, message);
+      throw error;
+    } finally {
+      flights.delete(key);
+    }
+  }
+
+  return {
+    keyOf,
+    /** True: it is another than before. */
+    use: (next: FitTool | null | undefined): boolean => {
+      if (next?.build === tool?.build && (next === null) === (tool === null)) return false;
+      tool = next;
+      failures.clear();
+      return true;
+    },
+    isReady: (): boolean => Boolean(tool),
+    known: (question: Question): Need | null => {
+      const { estimate, measured } = book.get(keyOf(question));
+      return needOf(estimate, measured);
+    },
+    /** Without what was measured; null: not known. */
+    estimated: (question: Question): Estimate | null => book.get(keyOf(question)).estimate,
+    /** Why it cannot be known; null: it can. */
+    why: (question: Question): string | null => (tool === null ? noTool : (failures.get(keyOf(question)) ?? null)),
+    /** Answers from what is kept, else asks. Errors: `engine_failed`, `cancelled`. */
+    ask: async (question: Question): Promise<Estimate> => {
+      const key = keyOf(question);
+      const kept = book.get(key).estimate;
+      if (kept) return kept;
+      const flight = flights.get(key) ?? asked(key, question);
+      flights.set(key, flight);
+      return flight;
+    },
+    noteMeasured: (question: Question, measured: ByDevice): void => book.note(keyOf(question), { measured }),
+  };
+}
+
+const noTool = "there is no llama-fit-params beside llama-server";

@@ -1,0 +1,41 @@
+// Whether a model fits into memory, in words, with what would make it fit. Pure.
+import { memoryText } from "../core/memory-text.ts";
+import { type ByDevice, host, lacking, type Need } from "./need.ts";
+import type { Remedy } from "./remedy.ts";
+
+/** As the condition `Fits` has it. */
+export interface FitsFact {
+  readonly reason: "Fits" | "TooLarge" | "Estimating" | "NotEstimated";
+  readonly message: string;
+}
+
+export function fitsFact(need: Need, limits: ByDevice, remedyOf: () => Remedy | null | undefined): FitsFact {
+  const short = lacking(need.bytes, limits);
+  if (!short) return { reason: "Fits", message: `It needs ${needText(need, limits)} (${need.source}).` };
+  const needed = `It needs ${memoryText(short.needed)} of ${placeOf(short.device)} (${need.source}), where models may take ${memoryText(short.limit)}`;
+  const remedy = remedyOf();
+  return { reason: "TooLarge", message: remedy ? `${needed}: ${remedyText(remedy)}.` : `${needed}.` };
+}
+
+/** `5.1 GiB of 7.5 GiB`; of several devices each, with its name. */
+export function needText({ bytes }: Need, limits: ByDevice): string {
+  const taken = [...bytes].filter(([device, count]) => count > 0 || bytes.size === 1 || device !== host);
+  const texts = taken.map(([device, count]) => {
+    const limit = [...limits].find(([name]) => name.toLowerCase() === device.toLowerCase())?.[1];
+    const of = limit === undefined ? "" : ` of ${memoryText(limit)}`;
+    return `${memoryText(count)}${of}${bytes.size === 1 ? "" : ` of ${placeOf(device)}`}`;
+  });
+  return texts.join(" and ");
+}
+
+function remedyText({ context, quantized }: Remedy): string {
+  const withTypes = "cache-type-k and cache-type-v q8_0";
+  if (context === null && quantized === null) return "no context would fit; use a smaller file of the model";
+  if (context === null) return `with ${withTypes}, a context of ${quantized} would fit`;
+  const more = quantized === null || quantized <= context ? "" : `; with ${withTypes}, ${quantized}`;
+  return `a context of ${context} would fit${more}`;
+}
+
+function placeOf(device: string): string {
+  return device === host ? "main memory" : device;
+}

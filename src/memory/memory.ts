@@ -1,0 +1,178 @@
+// What models take of memory with the settings that they would be loaded with: asked of the engine in the background, once for
+// each file, settings and build.
+import type { Desired } from "../desired/document/document.ts";
+import type { EngineDevice } from "../engines/llama/devices.ts";
+import type { FitTool } from "../engines/llama/fit-params.ts";
+import { type CachedModel, findCached, type Observed } from "../plan/observed.ts";
+import { ctxSizeIn, effectiveValues, type PresetFile } from "../plan/preset-file.ts";
+import type { MemoryBook } from "./book.ts";
+import { createEstimates, type Estimates } from "./estimates.ts";
+import { type FitsFact, fitsFact } from "./fits.ts";
+import { createJobs } from "./jobs.ts";
+import { type ByDevice, type Estimate, host, type Need, needOf } from "./need.ts";
+import { type Question, questionOf } from "./question.ts";
+import { contextStep, createRemedies, largestContext, type Overrides } from "./remedy.ts";
+
+export type Memory = ReturnType<typeof createMemory>;
+
+interface MemoryOptions {
+  readonly book: MemoryBook;
+  /** Beside the llama-server in use; null: there is none, undefined: there is no llama-server. */
+  readonly findTool: () => Promise<FitTool | null | undefined>;
+  /** What llama-fit-params prints. Errors: `engine_failed`, `cancelled`. */
+  readonly run: (tool: FitTool, args: readonly string[]) => Promise<string>;
+  /** Asked only where an estimate names a device. */
+  readonly devices: () => Promise<readonly EngineDevice[]>;
+  /** Bytes of main memory. */
+  readonly mainMemory: () => number;
+  /** More is known of models; `left`: so many questions are open. */
+  readonly onKnown: (left: number) => void;
+  readonly warn: (message: string, fields: object) => void;
+}
+
+export function createMemory(options: MemoryOptions) {
+  const { book, warn } = options;
+  const world = createWorld();
+  const { modelOf, questionFor } = world;
+  let devices: readonly EngineDevice[] | null = null;
+  const jobs = createJobs({
+    onDone: options.onKnown,
+    onError: (error) => warn("what a model takes of memory could not be asked", { error: String(error) }),
+  });
+  const remedies = createRemedies(jobs.add);
+  const estimates = createEstimates({
+    book,
+    run: options.run,
+    totals: async (names) => {
+      if (names.some((name) => name !== host)) devices ??= await options.devices();
+      return totals();
+    },
+  });
+
+  function totals(): ByDevice {
+    const own = (devices ?? []).map(({ name, totalBytes }) => [name, totalBytes] as const);
+    return new Map([[host, options.mainMemory()], ...own]);
+  }
+
+  const limits = totals;
+
+  function whyUnknown(upstreamId: string): string | null {
+    const model = modelOf(upstreamId);
+    if (!model) return "it is not in the model cache";
+    return world.isRemote() ? remote : estimates.why(questionFor(model));
+  }
+
+  function lookUp(upstreamId: string, isUrgent: boolean): Need | null | undefined {
+    const model = modelOf(upstreamId);
+    if (!estimates.isReady() && whyUnknown(upstreamId) === null) return undefined;
+    const need = model && estimates.known(questionFor(model));
+    if (!model || need || whyUnknown(upstreamId) !== null) return need ?? null;
+    const question = questionFor(model);
+    // A failure is noted with its question.
+    const ask = () => estimates.ask(question).then(ignore, ignore);
+    jobs.add(estimates.keyOf(question), ask, isUrgent);
+    return undefined;
+  }
+
+  /** The largest context up to the one in force that fits; null: none does. Errors: `engine_failed`, as for settings that it cannot take. */
+  function contextFor(model: CachedModel, within: ByDevice, overrides: Overrides): Promise<number | null> {
+    const ask = (tokens: number) => estimates.ask(questionFor(model, { ...overrides, "ctx-size": String(tokens) }));
+    return largestContext(ask, within, world.contextOf(model));
+  }
+
+  return {
+    ...readers({ estimates, world }),
+    /** The newest snapshot: the document's models are asked about. */
+    see: async (desired: Desired, observed: Observed): Promise<void> => {
+      world.see(desired, observed);
+      if (estimates.use(await options.findTool())) {
+        devices = null;
+        remedies.clear();
+        options.onKnown(jobs.count());
+      }
+      for (const id of world.named(desired)) lookUp(id, false);
+    },
+    /** null: cannot be known (`why`); undefined: not asked yet, or being asked. One that is asked for comes first. */
+    need: (upstreamId: string): Need | null | undefined => lookUp(upstreamId, true),
+    /** Why the need cannot be known; null: it is, or it is being asked. */
+    why: whyUnknown,
+    /** Bytes that models may take per device, all together. */
+    limits,
+    /** Of a model in the cache; nothing is asked of the engine for it but what would make it fit. */
+    fits: (upstreamId: string): FitsFact => {
+      const model = modelOf(upstreamId);
+      const why = whyUnknown(upstreamId);
+      if (!model || why !== null) return { reason: "NotEstimated", message: `What it needs is not known: ${why}.` };
+      const question = questionFor(model);
+      const need = estimates.known(question);
+      if (!need) return estimating;
+      const seek = (within: ByDevice, overrides: Overrides) => contextFor(model, within, overrides);
+      return fitsFact(need, limits(), () => remedies.of(estimates.keyOf(question), limits(), seek));
+    },
+    close: async (): Promise<void> => {
+      jobs.close();
+      await book.close();
+    },
+  };
+}
+
+/** What needs nothing but the questions. */
+function readers({ estimates, world }: { readonly estimates: Estimates; readonly world: World }) {
+  const { modelOf, questionFor } = world;
+  return {
+    /** What is known of a need, and nothing is asked; null: nothing. */
+    known: (upstreamId: string): Need | null => {
+      const model = modelOf(upstreamId);
+      return model ? estimates.known(questionFor(model)) : null;
+    },
+    /** The answer to any question, as soon as it is there; null: it cannot be known. */
+    needFor: async (question: Question): Promise<Need | null> => {
+      if (world.isRemote() || !estimates.isReady()) return null;
+      const known = estimates.known(question);
+      return known ?? needOf(await estimates.ask(question).catch(() => null), null);
+    },
+    /** What the engine's allocator said of it; null: that is not known. */
+    estimated: (upstreamId: string): Estimate | null => {
+      const model = modelOf(upstreamId);
+      return model ? estimates.estimated(questionFor(model)) : null;
+    },
+    /** What it took once it was loaded with the present settings. */
+    noteMeasured: (upstreamId: string, measured: ByDevice): void => {
+      const model = modelOf(upstreamId);
+      if (model) estimates.noteMeasured(questionFor(model), measured);
+    },
+  };
+}
+
+type World = ReturnType<typeof createWorld>;
+
+/** The models of the newest snapshot, with what they would be loaded with. */
+function createWorld() {
+  let models: readonly CachedModel[] = [];
+  let preset: PresetFile | null = null;
+  let isRemote = false;
+  const valuesOf = ({ upstreamId }: CachedModel): ReadonlyMap<string, string> =>
+    preset ? effectiveValues(preset, upstreamId) : new Map();
+  return {
+    see: ({ rpc }: Desired, { cache, preset: found }: Observed): void => {
+      isRemote = rpc.mode === "rpc" && rpc.workers.length > 0;
+      if (cache.state === "unknown" || found.state === "unknown") return;
+      models = cache.value.models;
+      preset = found.value;
+    },
+    /** Models run on workers, which have the memory. */
+    isRemote: () => isRemote,
+    /** Those of the document that are in the cache, by the router's ids. */
+    named: (desired: Desired): string[] => desired.models.flatMap(({ id }) => findCached(models, id)?.upstreamId ?? []),
+    modelOf: (upstreamId: string): CachedModel | undefined =>
+      models.find((model) => model.upstreamId === upstreamId && model.complete),
+    questionFor: (model: CachedModel, overrides: Overrides = {}): Question =>
+      questionOf(model, new Map([...valuesOf(model), ...Object.entries(overrides)])),
+    /** In force, in tokens. */
+    contextOf: (model: CachedModel): number => ctxSizeIn(valuesOf(model)) ?? model.nCtxTrain ?? contextStep,
+  };
+}
+
+const ignore = (): void => undefined;
+const remote = "RPC workers have the memory, which is not estimated";
+const estimating: FitsFact = { reason: "Estimating", message: "The engine is being asked what it needs." };

@@ -1,0 +1,55 @@
+// What a plan's changes mean for memory: of each model that it brings or changes, what it needs before and after.
+import type { PlanBody } from "../../schemas/plan.ts";
+import type { Frozen } from "../core/json.ts";
+import { steadyNow } from "../core/steady.ts";
+import type { Desired } from "../desired/document/document.ts";
+import { cachedIn, type Observed } from "../plan/observed.ts";
+import { effectiveValues } from "../plan/preset-file.ts";
+import type { Memory } from "./memory.ts";
+import { fitsIn, type Need, totalOf } from "./need.ts";
+import { type Question, questionOf } from "./question.ts";
+
+export type PlannedMemory = NonNullable<Frozen<PlanBody>["memory"]>;
+
+/** A person waits for it: what has not been estimated by then is told as not known. */
+const patienceMs = 3_000;
+
+export async function plannedMemory(
+  memory: Pick<Memory, "limits" | "needFor">,
+  before: Observed,
+  after: { readonly desired: Desired; readonly observed: Observed },
+): Promise<PlannedMemory> {
+  const deadline = steadyNow() + patienceMs;
+  const limits = memory.limits();
+  const changes: PlannedMemory["changes"][number][] = [];
+  const needs: (Need | null)[] = [];
+  const needOf = async (question: Question | null): Promise<Need | null> =>
+    question && steadyNow() < deadline ? memory.needFor(question) : null;
+  for (const { id } of after.desired.models) {
+    const [was, is] = [questionIn(before, id), questionIn(after.observed, id)];
+    const to = await needOf(is);
+    needs.push(to);
+    if (was?.key === is?.key) continue;
+    const from = await needOf(was);
+    changes.push({
+      model: id,
+      from: from && totalOf(from.bytes),
+      to: to && totalOf(to.bytes),
+      fits: to && fitsIn(to.bytes, limits),
+    });
+  }
+  const known = needs.filter((need) => need !== null);
+  return {
+    limits: Object.fromEntries(limits),
+    changes,
+    bytes: known.reduce((sum, { bytes }) => sum + totalOf(bytes), 0),
+    unknown: needs.length - known.length,
+  };
+}
+
+/** null: the model is not in the cache, or it is not known what it would be loaded with. */
+function questionIn(observed: Observed, id: string): Question | null {
+  const model = cachedIn(observed, id);
+  const { preset } = observed;
+  return model && preset.state === "known" ? questionOf(model, effectiveValues(preset.value, model.upstreamId)) : null;
+}

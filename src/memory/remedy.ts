@@ -1,0 +1,64 @@
+// Which context of a model would fit, by bisection over the oracle; sought once for the limits that there are.
+import { type ByDevice, bytesOf, type Estimate, fitsIn } from "./need.ts";
+
+/** Tokens. */
+export const contextStep = 1024;
+
+export type Overrides = Readonly<Record<string, string>>;
+
+/** Of a context of so many tokens. Errors: `engine_failed` where the model cannot take the settings. */
+type AskContext = (tokens: number) => Promise<Estimate>;
+
+/** The largest context that fits, in steps of {@link contextStep} up to `most`; null: not even the first one fits. */
+export async function largestContext(ask: AskContext, limits: ByDevice, most: number): Promise<number | null> {
+  const fits = async (steps: number): Promise<boolean> => fitsIn(bytesOf(await ask(steps * contextStep)), limits);
+  let [low, high] = [0, Math.max(1, Math.floor(most / contextStep))];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (await fits(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low === 0 ? null : low * contextStep;
+}
+
+export interface Remedy {
+  /** Tokens; null: none would fit. */
+  readonly context: number | null;
+  /** With the KV cache as q8_0; null: none would fit, or the model cannot take it, or it is so already. */
+  readonly quantized: number | null;
+}
+
+const quantizedCache: Overrides = { "cache-type-k": "q8_0", "cache-type-v": "q8_0" };
+
+/** What is free changes all the time: a remedy holds until a limit has moved by so many bytes. */
+const sameLimit = 64 * 1024 * 1024;
+
+export function createRemedies(startJob: (key: string, work: () => Promise<void>) => void) {
+  /** By question; null: none can be told. */
+  const found = new Map<string, { readonly within: ByDevice; readonly remedy: Remedy | null | undefined }>();
+
+  function isSame(a: ByDevice, b: ByDevice): boolean {
+    return a.size === b.size && [...a].every(([name, bytes]) => Math.abs((b.get(name) ?? 0) - bytes) < sameLimit);
+  }
+
+  return {
+    clear: () => found.clear(),
+    /** undefined: it is being sought. */
+    of: (
+      key: string,
+      within: ByDevice,
+      contextFor: (within: ByDevice, overrides: Overrides) => Promise<number | null>,
+    ): Remedy | null | undefined => {
+      const known = found.get(key);
+      if (known && isSame(known.within, within)) return known.remedy;
+      found.set(key, { within, remedy: undefined });
+      startJob(`remedy ${key}`, async () => {
+        const plain = await contextFor(within, {}).catch(() => undefined);
+        const quantized = await contextFor(within, quantizedCache).catch(() => null);
+        const remedy = plain === undefined ? null : { context: plain, quantized };
+        found.set(key, { within, remedy });
+      });
+      return undefined;
+    },
+  };
+}
