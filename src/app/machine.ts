@@ -30,7 +30,7 @@ export type Machine = ReturnType<typeof createMachine>;
 export function createMachine(
   options: Base & State & { readonly onInstall: ((progress: InstallProgress) => void) | null },
 ) {
-  const { settings, events, store, inventory, onInstall } = options;
+  const { settings, events, store, inventory, loads, onInstall } = options;
   const { stateDir, cacheDir, configPath, environment } = settings;
   const presetPath = join(stateDir, "router.preset.ini");
   const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });
@@ -69,6 +69,7 @@ export function createMachine(
       desired: document,
       router,
       inventory: inventory.entries,
+      loads: loads.records,
       engine,
       speech: speech.observe,
       workers,

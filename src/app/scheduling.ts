@@ -6,6 +6,7 @@ import { type CachedModel, findCached } from "../plan/observed.ts";
 import { modelRules } from "../scheduler/model-rules.ts";
 import { createScheduler } from "../scheduler/scheduler.ts";
 import type { Base } from "./events.ts";
+import { followLoads } from "./loads.ts";
 import type { Machine } from "./machine.ts";
 import type { MemoryFacts } from "./memory.ts";
 import type { Rpc } from "./rpc.ts";
@@ -14,7 +15,7 @@ import type { State } from "./state.ts";
 export type Scheduling = ReturnType<typeof createScheduling>;
 
 export function createScheduling(parts: Base & State & Machine & { readonly rpc: Rpc; readonly memory: MemoryFacts }) {
-  const { settings, logger, warn, events, store, router, rpc, engine, damage, memory } = parts;
+  const { settings, logger, warn, events, store, router, rpc, engine, damage, memory, logs } = parts;
   /** While the cache cannot be read, its last known content is the best there is. */
   let models: readonly CachedModel[] = [];
   let isKnown = false;
@@ -25,6 +26,7 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
   const modelOf = (id: string): CachedModel | undefined => models.find((model) => model.upstreamId === id);
   const idOf = (id: string): string => modelOf(id)?.id ?? id;
 
+  const loads = followLoads(parts, modelOf);
   const scheduler = createScheduler({
     router,
     gate: rpc.gate,
@@ -54,9 +56,12 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     onUse: (id) => events.emit("modelInUse", id),
     onIdle: (id) => events.emit("modelIdle", id),
     askFirstToken,
+    // The lines have the wall clock's time.
+    outputSince: (id, since) => logs.readSince(id, Date.now() - (steadyNow() - since)),
+    ...loads,
     onLoadVerified: (id) => {
       void measure(id);
-      events.emit("loadVerified", id);
+      loads.onLoadVerified(id);
     },
     onLoadFailed: (id) => {
       void checkFiles(modelOf(id));

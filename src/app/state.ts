@@ -5,6 +5,7 @@ import { managedBy } from "../desired/managed.ts";
 import { openDesiredStore } from "../desired/store.ts";
 import { openMemoryBook } from "../memory/book.ts";
 import { openLastUsed } from "../state/last-used.ts";
+import { openLoadBook } from "../state/load-book.ts";
 import { openGatewayId, type StateFiles } from "../state/state-folder.ts";
 import type { Base } from "./events.ts";
 
@@ -24,6 +25,7 @@ export async function openState({ settings, warn, events }: Base, files: StateFi
     history,
     inventory: await openInventory(stateDir, warn, files),
     lastUsed: await openLastUsed(common),
+    loads: await openLoadBook(common),
     memoryBook: await openMemoryBook(common),
     /** Tells it from other gateways that share its model cache. */
     gatewayId: await openGatewayId(stateDir, files),

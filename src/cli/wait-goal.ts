@@ -24,7 +24,7 @@ type Condition = Pick<StatusBody["conditions"][number], "type" | "status" | "rea
 
 /** Of conditions that no pass of the gateway changes: a person has to. */
 const lasting: ReadonlySet<string> = new Set([
-  ..."Suspended CannotApply SourceMissing EngineMissing DiskFull LoadFailing LoadFailed".split(" "),
+  ..."Suspended CannotApply RolledBack SourceMissing EngineMissing DiskFull LoadFailing LoadFailed".split(" "),
   ..."ParseError FileMissing FileUnreadable Conflict StateUnwritable".split(" "),
 ]);
 

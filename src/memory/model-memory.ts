@@ -1,5 +1,6 @@
 // What the scheduler asks about memory: what loaded models take, why one does not fit, and whether a load ran out of it.
 
+import { isMemoryShortage } from "../core/load-output.ts";
 import { memoryText } from "../core/memory-text.ts";
 import type { EngineDevice } from "../engines/llama/devices.ts";
 import type { Instances } from "../engines/llama/instances.ts";
@@ -13,10 +14,6 @@ import type { Space } from "./space.ts";
 export type ModelMemory = ReturnType<typeof createModelMemory>;
 
 const noBytes: ByDevice = new Map();
-
-/** The engine's words for memory that it did not get. */
-const shortageWords =
-  /out of ?(device ?)?memory|insufficient memory|cannot allocate memory|bad_alloc|(failed|unable) to allocate|malloc failed/i;
 
 export function createModelMemory(options: {
   readonly space: Space;
@@ -92,7 +89,7 @@ export function createModelMemory(options: {
     },
     /** Of a load that ended early, with its last output: what it needed and what there is; null: memory was not short. */
     shortage: (id: string, output: string): string | null => {
-      if (!shortageWords.test(output) && reader.kills() === killsBefore) return null;
+      if (!isMemoryShortage(output.split("\n")) && reader.kills() === killsBefore) return null;
       space.refresh();
       const taken = takenByAll();
       const free = [...space.limits()].map(([device, limit]) => [device, limit - (taken.get(device) ?? 0)] as const);

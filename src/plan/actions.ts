@@ -123,6 +123,8 @@ export interface Plan {
   readonly spared: readonly string[];
   /** Findings that no action repairs, by model id. */
   readonly findings: ReadonlyMap<string, string>;
+  /** Of them, models whose settings failed to load: the last ones that worked are in force. */
+  readonly rolledBack: ReadonlySet<string>;
 }
 
 export interface PlanContext {

@@ -2,6 +2,7 @@
 import type { CachedRepo } from "../cache/layout/cached-repo.ts";
 import type { CachedFile } from "../cache/layout/layout.ts";
 import { plainestEndingIn } from "../core/ids.ts";
+import type { LoadRecords } from "./load-record.ts";
 import type { PresetFile } from "./preset-file.ts";
 import type { Verdict } from "./worker-verdict.ts";
 
@@ -95,6 +96,8 @@ export interface RouterSnapshot {
   readonly models: Knowable<readonly RouterModel[]>;
   /** Since when (ms) a ready router has not answered; null while it does. */
   readonly silentSince: number | null;
+  /** Changes with the engine's build; empty where there is none. */
+  readonly build: string;
   /** Options of the engine, without dashes; null when they could not be read. */
   readonly knownOptions: ReadonlySet<string> | null;
 }
@@ -235,6 +238,8 @@ export interface Observed {
   readonly sources: ReadonlyMap<string, ObservedSource>;
   /** By their names in the document. */
   readonly documentFiles: ReadonlyMap<string, DocumentFile>;
+  /** How loads have ended. */
+  readonly loads: LoadRecords;
 }
 
 /** Router values of a model with a process: it takes a model slot, and is connected to its RPC workers. */

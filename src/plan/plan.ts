@@ -16,7 +16,8 @@ import {
 } from "./observed.ts";
 import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
 import { duePrunes, type Going, isMarked, modelsToGo, planPruned, planRequested } from "./removals.ts";
-import { renderPreset } from "./render-preset.ts";
+import { renderPreset, type WantedSection } from "./render-preset.ts";
+import { failingSettings, rollbackText, withFallbacks } from "./rollback.ts";
 import { lackingSpace } from "./room.ts";
 import { planSpeech } from "./speech.ts";
 import { note, reloadTookEffect, wantedSections } from "./wanted-preset.ts";
@@ -27,7 +28,8 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
   const findings = new Map<string, string>();
   const models = [...planModels(desired, observed, findings), ...planRequested(going.requested, observed)];
   const due = duePrunes(going.pruned, models, context);
-  const engine = planEngine(desired, observed, [...going.requested, ...due], findings, context);
+  const rolledBack = new Set<string>();
+  const engine = planEngine(desired, observed, [...going.requested, ...due], { findings, rolledBack }, context);
   const speech = planSpeech(desired, observed, findings, context.now);
   const others = [...models, ...engine, ...speech];
   const pruned = planPruned(going.pruned, others, desired, observed, findings, context);
@@ -54,7 +56,8 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
     else if (waits !== undefined) hold("waiting", waits);
     else ready.push(action);
   }
-  return { actions: ready, held, unmanaged: unmanagedModels(desired, observed), spared: going.spared, findings };
+  const unmanaged = unmanagedModels(desired, observed);
+  return { actions: ready, held, unmanaged, spared: going.spared, findings, rolledBack };
 }
 
 /** Not started: it would fail when the disk is full, and take the disk space from others until then. */
@@ -106,12 +109,17 @@ function fetchAction({ id, source, revision }: DesiredModel): Fetch {
   return { ...base, kind: "model.pull", revision, reason: "ModelAbsent", message: `pull ${id}` };
 }
 
+interface Notes {
+  readonly findings: Map<string, string>;
+  readonly rolledBack: Set<string>;
+}
+
 /** Preset and router, in the order in which they depend on each other. */
 function planEngine(
   desired: Desired,
   observed: Observed,
   going: readonly Going[],
-  findings: Map<string, string>,
+  notes: Notes,
   context: PlanContext,
 ): Candidate[] {
   const { cache, preset, router } = observed;
@@ -123,10 +131,8 @@ function planEngine(
   const kept = leaving.size === 0 ? models : models.filter((model) => !leaving.has(model));
   const inForce = presetEndpoints(router.loadedPreset ?? "");
   const { endpoints, unprobed } = wantedWorkers(desired, observed.workers, inForce);
-  const wanted = wantedSections(desired, kept, endpoints, router.knownOptions, findings, observed.documentFiles);
-  const text = renderPreset(preset.value, wanted, router.knownOptions, (name) =>
-    isOfRepo(name, cache.value.unreadable),
-  );
+  const asked = wantedSections(desired, kept, endpoints, router.knownOptions, notes.findings, observed.documentFiles);
+  const { text, wanted } = presetFor(asked, preset.value, kept, cache.value, observed, notes);
   if (text !== preset.value.text) {
     const reason = preset.value.text === "" ? "PresetAbsent" : "PresetDiffers";
     // Of the reload after it, which the plan does not show yet: a resize of a loaded model once read as harmless.
@@ -164,6 +170,28 @@ function planEngine(
     ...listedByItself,
   ]);
   return planReload(observed, preset.value, cache.value, [...expected]);
+}
+
+/** As the document asks for it, but for models that are known to fail so. */
+function presetFor(
+  asked: readonly WantedSection[],
+  current: PresetFile,
+  models: readonly CachedModel[],
+  { unreadable }: CacheSnapshot,
+  { router, loads }: Observed,
+  { findings, rolledBack }: Notes,
+): { readonly text: string; readonly wanted: readonly WantedSection[] } {
+  const render = (wanted: readonly WantedSection[]): string =>
+    renderPreset(current, wanted, router.knownOptions, (name) => isOfRepo(name, unreadable));
+  const text = render(asked);
+  if (![...loads.values()].some(({ failed }) => failed !== null)) return { text, wanted: asked };
+  const failing = failingSettings(parsePreset(text), models, loads, router.build);
+  for (const [model, record] of failing) {
+    note(findings, model.id, rollbackText(record));
+    rolledBack.add(model.id);
+  }
+  const wanted = withFallbacks(asked, failing);
+  return { text: render(wanted), wanted };
 }
 
 function isAnswering({ binary, phase, silentSince }: RouterSnapshot): boolean {

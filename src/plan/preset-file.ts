@@ -84,6 +84,21 @@ export function markedKeys(section: PresetSection): ReadonlySet<string> {
   return new Set(keys.filter((key) => key !== ""));
 }
 
+/** The gateway's own entries of a section, as they stand. */
+export function markedEntries(section: PresetSection): readonly (readonly [key: string, value: string])[] {
+  const marked = markedKeys(section);
+  return section.lines.flatMap((line) => {
+    const key = readEntry(line)?.key;
+    return key !== undefined && marked.has(key) ? [[key, line.slice(line.indexOf("=") + 1).trim()] as const] : [];
+  });
+}
+
+/** The gateway's own entries of a model's section. */
+export function markedIn(file: PresetFile, name: string): ReadonlyMap<string, string> {
+  const section = sectionsInForce(file).get(registeredId(name));
+  return new Map(section ? markedEntries(section) : []);
+}
+
 export function isMarker(line: string): boolean {
   return markerPattern.test(line);
 }

@@ -3,6 +3,7 @@ import { parseModelId, registeredId } from "../core/ids.ts";
 import {
   isMarker,
   isReadable,
+  markedEntries,
   markedKeys,
   markerFor,
   type PresetFile,
@@ -54,11 +55,7 @@ export function renderPreset(
 
 /** What a section has of ours already. */
 function asItStands(section: PresetSection, knownKeys: ReadonlySet<string> | null): WantedSection | undefined {
-  const marked = markedKeys(section);
-  const entries = section.lines.flatMap((line): [string, string][] => {
-    const key = isReadable(line, knownKeys) ? readEntry(line)?.key : undefined;
-    return key !== undefined && marked.has(key) ? [[key, line.slice(line.indexOf("=") + 1).trim()]] : [];
-  });
+  const entries = markedEntries(section).filter(([key]) => knownKeys?.has(key) ?? true);
   return entries.length > 0 ? { name: section.name ?? "", values: new Map(entries) } : undefined;
 }
 

@@ -134,7 +134,7 @@ export function sectionProblem(model: CachedModel): string | null {
 }
 
 /** A section without a source makes a phantom model that hangs once its files are gone. */
-function sourceValues(model: CachedModel): Map<string, string> {
+export function sourceValues(model: CachedModel): Map<string, string> {
   if (model.routerId !== null) return new Map([["hf-repo", model.upstreamId]]);
   const values = new Map([["model", model.files[0] ?? ""]]);
   if (model.projector !== null) values.set("mmproj", model.projector);

@@ -1,5 +1,6 @@
 // What the scheduler has the router do, and the RPC workers before it; the outcome of each call is an event.
 import { type GatewayError, toGatewayError } from "../core/errors.ts";
+import { isSettingsFault } from "../core/load-output.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { RpcGate } from "./rpc-gate.ts";
 import type { Handlers, Runner } from "./run.ts";
@@ -16,7 +17,21 @@ export interface LoadWatch {
   shortage(id: string, output: string): string | null;
 }
 
-export function routerCalls({ send }: Runner, router: Router, gate: RpcGate, memory: LoadWatch): Calls {
+/** `outputSince`: what a model's processes have printed since then, line by line. */
+export function routerCalls(
+  { send }: Runner,
+  {
+    router,
+    gate,
+    memory,
+    outputSince,
+  }: {
+    readonly router: Router;
+    readonly gate: RpcGate;
+    readonly memory: LoadWatch;
+    readonly outputSince: (id: string, since: number) => Promise<readonly string[]>;
+  },
+): Calls {
   async function failureOf(call: () => Promise<void>): Promise<GatewayError | null> {
     try {
       await call();
@@ -53,18 +68,20 @@ export function routerCalls({ send }: Runner, router: Router, gate: RpcGate, mem
     send({ kind: "workersChecked", verdict: verdict instanceof Promise ? await verdict : verdict });
   }
 
-  async function explainEnd(id: string): Promise<void> {
+  async function explainEnd(id: string, since: number): Promise<void> {
     const said = router.complaints() || "the engine ended while loading it";
     const shortage = memory.shortage(id, router.lastWords());
-    const why = shortage === null ? said : `${said}; ${shortage}`;
-    send({ kind: "loadEnded", why, isShort: shortage !== null, ...(await gate.explain()) });
+    const [workers, lines] = await Promise.all([gate.explain(), outputSince(id, since)]);
+    const isShort = shortage !== null;
+    const why = isShort ? `${said}; ${shortage}` : said;
+    send({ kind: "loadEnded", why, isShort, isFault: !isShort && isSettingsFault(lines), ...workers });
   }
 
   return {
     checkWorkers: ({ id, isLate }) => void checkWorkers(id, isLate),
     releaseWorkers: gate.release,
     load: ({ id }) => void load(id),
-    explainEnd: ({ id }) => void explainEnd(id),
+    explainEnd: ({ id, since }) => void explainEnd(id, since),
     unload: ({ id }) => void unload(id),
     readList: () => void router.refresh(),
   };

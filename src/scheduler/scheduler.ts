@@ -39,6 +39,12 @@ export interface SchedulerOptions {
   /** The last answer in flight of a model has ended. */
   readonly onIdle: (id: string) => void;
   readonly askFirstToken: (instance: Instance) => Promise<TokenAnswer>;
+  /** What a model's processes have printed since then (ms), line by line. */
+  readonly outputSince: (id: string, since: number) => Promise<readonly string[]>;
+  /** Whether settings that have worked can take the place of the ones that the router has read. */
+  readonly hasFallback: (id: string) => boolean;
+  /** They are to do so, as no process gives a token with the ones in force. */
+  readonly onFallBack: (id: string, why: string) => void;
   /** A new process has given its first token. */
   readonly onLoadVerified: (id: string) => void;
   readonly onLoadFailed: (id: string) => void;
@@ -66,8 +72,9 @@ export function createScheduler(options: SchedulerOptions) {
   const handlers: Handlers = {
     ...requestHandlers,
     ...changeHandlers,
-    ...routerCalls(runner, router, gate, options.memory),
+    ...routerCalls(runner, options),
     askToken: ({ id }) => void askToken(id),
+    fallBack: ({ id, why }) => options.onFallBack(id, why),
     loadVerified: ({ id }) => options.onLoadVerified(id),
     loadFailed: ({ id }) => options.onLoadFailed(id),
     warn: ({ message, fields }) => options.warn(message, fields),
@@ -93,6 +100,7 @@ export function createScheduler(options: SchedulerOptions) {
       refusal: gate.refusal(),
       rules: options.rules(),
       isPinned: options.isPinned,
+      hasFallback: options.hasFallback,
       isCached: options.isCached,
       memory: options.memory,
     };

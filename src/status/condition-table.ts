@@ -94,6 +94,10 @@ export const conditionTable = {
     OutOfSync: no("Actions are planned or running, or the router does not run."),
     CannotApply: no("A setting cannot be applied.", "Correct the setting."),
     SourceMissing: no("The file that a model's `source` names is gone.", "Put the file back, or correct `source`."),
+    RolledBack: no(
+      "A model runs with its last settings that worked, as it could not be loaded with those of the document.",
+      "Correct its settings; to try them again, call `POST /api/reconcile`.",
+    ),
     Suspended: no("The document has `suspend: true`: changes are not made.", "Set `suspend: false` to make them."),
     NotObserved: notObserved,
   }),
@@ -208,6 +212,10 @@ export const conditionTable = {
       NotListed: no("The router does not list it yet."),
       CannotApply: no("A setting cannot be applied.", "Correct the setting."),
       SourceMissing: no("The file that its `source` names is missing.", "Put the file back, or correct `source`."),
+      RolledBack: no(
+        "It could not be loaded with the settings of the document; its last ones that worked are in force.",
+        "Correct its settings; to try them again, call `POST /api/reconcile`.",
+      ),
       Absent: no("Its settings apply once it is in the model cache."),
       NotObserved: unknown("The router or its preset file cannot be read."),
     },

@@ -56,7 +56,8 @@ function ready(parts: readonly Finding[]): Finding {
   return old ? finding("Ready", "ServingLastGood", old.message) : finding("Ready", "Serving");
 }
 
-function synced({ plan, observed, running, desired, command }: StatusInput): Finding {
+function synced(input: StatusInput): Finding {
+  const { plan, observed, running, desired, command } = input;
   for (const part of [observed.cache, observed.preset]) {
     if (part.state === "unknown") return finding("Synced", "NotObserved", part.why);
   }
@@ -66,7 +67,7 @@ function synced({ plan, observed, running, desired, command }: StatusInput): Fin
     const [left] = plan.findings;
     if (left) {
       const more = plan.findings.size > 1 ? ` (and ${plan.findings.size - 1} more)` : "";
-      return finding("Synced", reasonOf(left[0], desired, observed), `${left[0]}: ${left[1]}${more}`);
+      return finding("Synced", reasonOf(left[0], input), `${left[0]}: ${left[1]}${more}`);
     }
     if (observed.router.phase !== "ready") return finding("Synced", "OutOfSync", "The router is not running.");
     const hidden = observed.cache.state === "known" ? observed.cache.value.unreadable : [];

@@ -93,7 +93,11 @@ export function failed(type: ConditionName, { reason, message, hint }: BackoffEn
 }
 
 /** The reason for what the plan could not do, by the model's id in the cache. */
-export function reasonOf(cachedId: string, { models }: Desired, observed: Observed): "SourceMissing" | "CannotApply" {
+export function reasonOf(
+  cachedId: string,
+  { desired: { models }, observed, plan }: Pick<StatusInput, "desired" | "observed" | "plan">,
+): "SourceMissing" | "CannotApply" | "RolledBack" {
+  if (plan.rolledBack.has(cachedId)) return "RolledBack";
   const isGone = models.some(
     (model) => cachedIn(observed, model.id)?.id === cachedId && sourceState(model, observed) === "missing",
   );

@@ -68,12 +68,10 @@ function sizeProblem(id: string, { observed, fits }: StatusInput): Finding | und
   return fact?.reason === "TooLarge" ? finding("Fits", "TooLarge", fact.message) : undefined;
 }
 
-function settingProblem(id: string, { desired, observed, plan }: StatusInput): Finding | undefined {
-  const cached = cachedIn(observed, id);
-  const problem = plan.findings.get(cached?.id ?? "");
-  return cached && problem !== undefined
-    ? finding("Applied", reasonOf(cached.id, desired, observed), problem)
-    : undefined;
+function settingProblem(id: string, input: StatusInput): Finding | undefined {
+  const cached = cachedIn(input.observed, id);
+  const problem = input.plan.findings.get(cached?.id ?? "");
+  return cached && problem !== undefined ? finding("Applied", reasonOf(cached.id, input), problem) : undefined;
 }
 
 /** `own`: what is found of the model; `serving`: why no chat can be served. */

@@ -65,17 +65,14 @@ function verified({ inventory }: Observed, cached: CachedModel | undefined): Fin
   return finding("Verified", "ChecksumMatched", `Its SHA-256 was checked when this gateway ${done}.`);
 }
 
-function applied(
-  id: string,
-  { desired, observed, plan, backoff }: StatusInput,
-  cached: CachedModel | undefined,
-): Finding {
+function applied(id: string, input: StatusInput, cached: CachedModel | undefined): Finding {
+  const { desired, observed, plan, backoff } = input;
   if (!cached?.complete) return finding("Applied", "Absent");
   // Another source or revision that cannot be had: the files of before are still in force.
   const failure = fetchFailure(id, backoff);
   if (failure) return failed("Applied", failure);
   const problem = plan.findings.get(cached.id);
-  if (problem !== undefined) return finding("Applied", reasonOf(cached.id, desired, observed), problem);
+  if (problem !== undefined) return finding("Applied", reasonOf(cached.id, input), problem);
   if (observed.preset.state === "unknown" || observed.router.models.state === "unknown")
     return finding("Applied", "NotObserved");
   const preset = observed.preset.value;

@@ -65,7 +65,34 @@ test("a model that says nothing is waited for as long as a load may take, and no
   await gateway.until("asked for its token", () => conditionOf(gateway, "Loaded").startsWith("False Verifying"));
   await rm(join(gateway.stateDir, "silent"));
   // The drain does not outlast its time, and the next process answers.
-  const changed = await gateway.json("/api/desired?wait=true", patchWith({ models: { [id]: { ctxSize: 1024 } } }));
+  const changed = await gateway.json("/api/desired?wait=true", patchWith({ models: { [id]: { ctxSize: 2048 } } }));
   assert.equal(changed.status, 200);
   assert.equal((await asked).status, 200);
+});
+
+test("a context size with which a model gives no token is rolled back: a call that asked for it is told, another one is answered", async (t) => {
+  const gateway = await start(t);
+  assert.equal(await gateway.ask(id), `hello from ${id}`);
+  const sized = await gateway.json("/v1/chat/completions", chatWith(id, "hi", { num_ctx: 1024 }));
+  assert.deepEqual([sized.status, codeOf(sized)], [501, "not_supported"]);
+  assert.match(
+    messageOf(sized),
+    /runs with ctx-size 512 again, .* with ctx-size 1024: it gives no token: Compute error\./,
+  );
+  assert.equal(await gateway.ask(id), `hello from ${id}`);
+  await gateway.until("told", () => conditionOf(gateway, "Applied").startsWith("False RolledBack"));
+  const called = await gateway.json("/api/set-ctx-size", postWith({ model: id, ctx_size: 1024 }));
+  assert.match(messageOf(called), /ctx-size 512 again/);
+
+  // It is remembered over a restart.
+  await gateway.gateway.stop();
+  const next = await startTestGateway(t, {
+    folders: gateway,
+    flags: ["--llama-server", gateway.settings.llamaServer ?? ""],
+  });
+  await next.until("told", () => conditionOf(next, "Applied").startsWith("False RolledBack"));
+  assert.equal(await next.ask(id), `hello from ${id}`);
+  const mended = await next.json("/v1/chat/completions", chatWith(id, "hi", { num_ctx: 2048 }));
+  assert.equal(mended.status, 200);
+  assert.equal(next.gateway.status().sync, "Synced");
 });

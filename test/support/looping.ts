@@ -79,6 +79,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
     };
     return {
       workers: { workers: [], answering: false },
+      loads: new Map(),
       cache: world.cacheState === "known" ? cache : { state: "unknown", why: "the test says so" },
       preset: { state: "known", value: preset === "" ? emptyPreset : parsePreset(preset) },
       router: {

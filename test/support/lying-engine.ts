@@ -1,5 +1,5 @@
 // A llama-server in router mode as far as the gateway asks one: its models load, are healthy, and answer every request with 500 while
-// a file `lies` stands in its working folder, or while their section has `cache-type-k = q8_0`. A file `silent`: with nothing at all.
+// a file `lies` stands in its working folder, or while their section has `ctx-size = 1024`. A file `silent`: with nothing at all.
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,9 +8,7 @@ const args = process.argv.slice(2);
 const valueOf = (flag: string): string => args[args.indexOf(flag) + 1] ?? "";
 
 if (args.includes("--help")) {
-  console.log(
-    ["-c, --ctx-size N  size", "--cache-type-k TYPE  type", "--hf-repo REPO  repo", "--offline", "--tags T"].join("\n"),
-  );
+  console.log(["-c, --ctx-size N  size", "--hf-repo REPO  repo", "--offline", "--tags T"].join("\n"));
   process.exit(0);
 }
 
@@ -54,7 +52,7 @@ function load(id: string): Promise<void> {
   const server = createServer((request, response) => {
     if (request.url === "/health") return send(response, 200, { status: "ok" });
     if (existsSync("silent")) return;
-    const isLying = existsSync("lies") || sections.get(id)?.["cache-type-k"] === "q8_0";
+    const isLying = existsSync("lies") || sections.get(id)?.["ctx-size"] === "1024";
     if (isLying) return send(response, 500, { error: { message: "Compute error." } });
     const message = { role: "assistant", content: `hello from ${id}` };
     send(response, 200, { content: "h", choices: [{ index: 0, finish_reason: "stop", message }] });

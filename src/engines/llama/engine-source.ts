@@ -77,7 +77,7 @@ export function createEngineSource(options: EngineSourceOptions) {
   }
 
   return {
-    state: () => ({ binary: binaryState(), knownOptions: found?.knownOptions ?? null }),
+    state: () => ({ binary: binaryState(), build: found?.stamp ?? "", knownOptions: found?.knownOptions ?? null }),
     path: () => found?.path ?? null,
     /** Why there is none, after a search. */
     problem: (): { readonly reason: string; readonly message: string } | null => {

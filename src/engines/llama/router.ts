@@ -159,7 +159,7 @@ function snapshotOf(
   { loaded, ...state }: RouterState,
   running: Running | null,
   hasView: boolean,
-): Omit<RouterSnapshot, "binary" | "knownOptions"> {
+): Omit<RouterSnapshot, "binary" | "build" | "knownOptions"> {
   return {
     ...state,
     pid: running?.process.pid ?? null,

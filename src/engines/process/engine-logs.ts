@@ -21,6 +21,8 @@ export type EngineOutput = (text: string, from: "stdout" | "stderr") => void;
 const gatherMs = 250;
 /** Characters between two rounds; what comes beyond is dropped. A router whose child cannot be started prints 7 MB a second. */
 const mostGathered = 1 << 20;
+/** Lines; a load that fails prints its errors last. */
+const mostRead = 200;
 /** Characters without an end of line. */
 const longestLine = 1 << 14;
 
@@ -120,6 +122,13 @@ export function createEngineLogs(options: {
         for (const name of logs) for (const line of await linesIn(name, tail)) lines.push(line);
         const timeIn = ({ text }: LogLine): string => text.slice(0, timeLength);
         return log === null ? lines.toSorted((a, b) => compare(timeIn(a), timeIn(b))) : lines;
+      }),
+    /** What a model has printed since then (ms since the epoch), at most its last lines, without their times. */
+    readSince: (log: string, since: number): Promise<readonly string[]> =>
+      reading(async () => {
+        const lines = (await linesIn(log, mostRead)).map(({ text }) => text);
+        const news = lines.filter((text) => Date.parse(text.slice(0, timeLength)) >= since);
+        return news.map((text) => text.slice(timeLength + 1));
       }),
     /** Calls back with each round's lines; call the result to stop. */
     follow: (follower: (lines: readonly LogLine[]) => void): (() => void) => {

@@ -1,6 +1,7 @@
 // The scheduler's one decision: what has to be done about an event. Changes the state that it is given, and nothing else.
 import { drainBegan, settleDrains } from "./drains.ts";
 import type { Effect, Event } from "./events.ts";
+import { settleFallbacks } from "./fallbacks.ts";
 import { followFirstTokens, settleFirstTokens, tokenAnswered } from "./first-token.ts";
 import { followProcesses, keep, unloadIdle, useEnds } from "./idle.ts";
 import { endBackoff } from "./load-backoff.ts";
@@ -73,6 +74,7 @@ function review(state: State): void {
   settleUnloads(state);
   settleFirstTokens(state);
   settleLoad(state);
+  settleFallbacks(state);
   refuse(state);
   rank(state);
   startNext(state);

@@ -32,6 +32,19 @@ export type WorkersVerdict =
   | { readonly kind: "wait" }
   | { readonly kind: "refused"; readonly error: GatewayError };
 
+/** How a load ended early. */
+export interface LoadEnd {
+  readonly isWorkerLost: boolean;
+  /** The engine refused what it was given; else it was killed, or lacked memory. */
+  readonly isFault: boolean;
+  /** It ended for lack of memory. */
+  readonly isShort: boolean;
+  /** The engine's own message. */
+  readonly why: string;
+  /** With which RPC workers, for the message. */
+  readonly workers: string;
+}
+
 export type Event = { readonly now: number } & (
   | { readonly kind: "enter"; readonly ticket: Ticket; readonly reason: WaitReason }
   | { readonly kind: "request"; readonly ticket: Ticket }
@@ -42,14 +55,7 @@ export type Event = { readonly now: number } & (
   | { readonly kind: "workersChecked"; readonly verdict: WorkersVerdict }
   /** The router has answered the call; `error` null: it has taken it. */
   | { readonly kind: "loadSent"; readonly error: GatewayError | null }
-  /** `why`: the engine's own message; `isShort`: memory was; `workers`: with which RPC workers, for the message. */
-  | {
-      readonly kind: "loadEnded";
-      readonly isWorkerLost: boolean;
-      readonly isShort: boolean;
-      readonly why: string;
-      readonly workers: string;
-    }
+  | ({ readonly kind: "loadEnded" } & LoadEnd)
   /** `origin`: of the process that was asked. */
   | { readonly kind: "tokenAnswered"; readonly id: string; readonly origin: string; readonly answer: TokenAnswer }
   | { readonly kind: "unload"; readonly id: string }
@@ -69,7 +75,10 @@ export type Effect =
   | { readonly kind: "checkWorkers"; readonly id: string; readonly isLate: boolean }
   | { readonly kind: "releaseWorkers" }
   | { readonly kind: "load"; readonly id: string }
-  | { readonly kind: "explainEnd"; readonly id: string }
+  /** `since`: when its first try began, ms. */
+  | { readonly kind: "explainEnd"; readonly id: string; readonly since: number }
+  /** Its settings fail: the last ones that worked are to take their place. */
+  | { readonly kind: "fallBack"; readonly id: string; readonly why: string }
   | { readonly kind: "askToken"; readonly id: string }
   /** Its process has given its first token. */
   | { readonly kind: "loadVerified"; readonly id: string }

@@ -1,7 +1,7 @@
 // A process is given no request before it has given a token, however its load began: one was seen that was healthy and answered
 // every request with 500 (llama.cpp#27309). One that gives none is a failed load, and is unloaded.
 import type { TokenAnswer } from "../../core/token-answer.ts";
-import { failLoad } from "./load-failures.ts";
+import { failSettings } from "./fallbacks.ts";
 import type { FirstToken, Model } from "./model.ts";
 import { emit, modelOf, type State, wake } from "./state.ts";
 import { beginUnload } from "./unloads.ts";
@@ -31,7 +31,8 @@ export function tokenAnswered(state: State, id: string, origin: string, answer: 
   if (answer.kind === "given") {
     firstToken.state = "given";
     firstToken.ms = state.now - firstToken.since;
-    model.hasEndedOnce = model.isShort = false;
+    model.firstTryAt = null;
+    model.isShort = false;
     model.failing = null;
     emit(state, { kind: "loadVerified", id });
   } else if (answer.kind === "refused") refuse(state, model, firstToken, `it gives no token: ${answer.why}`);
@@ -47,7 +48,7 @@ function refuse(state: State, model: Model, firstToken: FirstToken, why: string)
   firstToken.why = why;
   // The load is over once the process is gone: until then it has the model slot and the workers.
   if (state.load?.id === model.id) state.load.isUnwanted = true;
-  failLoad(state, model, why);
+  failSettings(state, model, why);
 }
 
 /** A token is waited for as long as a load may take. */

@@ -29,7 +29,7 @@ export function backoffRefusal(state: State, model: Model): GatewayError | null 
 
 /** `id` null: of all models. */
 export function endBackoff({ models }: State, id: string | null): void {
-  for (const model of models.values()) if (id === null || id === model.id) model.failing = null;
+  for (const model of models.values()) if (id === null || id === model.id) model.failing = model.fallback = null;
 }
 
 /** Models that have not been loaded since their last load failed, in backoff or not. */

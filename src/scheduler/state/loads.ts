@@ -2,6 +2,7 @@
 // for idle, and would evict it while it answers.
 import { GatewayError } from "../../core/errors.ts";
 import type { Event, WorkersVerdict } from "./events.ts";
+import { failSettings } from "./fallbacks.ts";
 import { failLoad } from "./load-failures.ts";
 import { isBelieved, type Load, type Model } from "./model.ts";
 import { behindUntil, isUnsettled, leftForTooLarge, placedBeside, wantedFor } from "./placed.ts";
@@ -26,7 +27,8 @@ const brokenOffMs = 250;
 /** Requests wait for the model, and nothing stands against its load. While it is held there is none: drains wait for loads. */
 function isWanted(state: State, model: Model): boolean {
   const { isReady, loaded } = state.world;
-  return model.queue.length > 0 && !isHeld(state, model) && isReady && !loaded.has(model.id);
+  const isHeldBack = isHeld(state, model) || model.fallback !== null;
+  return model.queue.length > 0 && !isHeldBack && isReady && !loaded.has(model.id);
 }
 
 /** Begins the next load, or makes a slot for it. */
@@ -161,12 +163,12 @@ export function settleLoad(state: State): void {
   if (!world.isReady) return endLoad(state);
   if (value === undefined) return vanish(state, load.id, "went away");
   if (load.timeout !== null) {
-    if (model.unload === null) explainEnd(state, load);
+    if (model.unload === null) explainEnd(state, load, model);
   } else if (value !== "unloaded") {
     if (model.unload === null) limit(state, load, model);
   } else if (!world.isCached(load.id)) vanish(state, load.id, "was removed");
   else if (load.isUnwanted || isHeld(state, model)) endLoad(state);
-  else explainEnd(state, load);
+  else explainEnd(state, load, model);
 }
 
 function succeed(state: State, load: Load, model: Model): void {
@@ -179,9 +181,9 @@ function vanish(state: State, id: string, how: string): void {
   reject(state, id, new GatewayError("model_not_found", `${id} ${how} while it was being loaded`));
 }
 
-function explainEnd(state: State, load: Load): void {
+function explainEnd(state: State, load: Load, model: Model): void {
   load.phase = "ended";
-  emit(state, { kind: "explainEnd", id: load.id });
+  emit(state, { kind: "explainEnd", id: load.id, since: model.firstTryAt ?? load.since });
 }
 
 /** Ends a load that has stalled or takes too long. */
@@ -200,21 +202,24 @@ function limit(state: State, load: Load, model: Model): void {
 
 /** A process may be killed: a model that is not known to fail is loaded once more, and with more memory where that was short. */
 export function loadEnded(state: State, event: Extract<Event, { kind: "loadEnded" }>): void {
+  const { isWorkerLost, isFault, isShort, why, workers } = event;
   const { load } = state;
   if (!load) return;
-  const { isWorkerLost, isShort, why, workers } = event;
   const model = modelOf(state, load.id);
   endLoad(state);
   if (isWorkerLost) return;
-  if (load.timeout === null && model.failing === null && !model.hasEndedOnce) {
-    model.hasEndedOnce = true;
+  if (load.timeout === null && model.failing === null && model.firstTryAt === null) {
+    model.firstTryAt = load.since;
     model.isShort = isShort;
     const [idle] = isShort ? idleOf(placedBeside(state, model.id), state.yielding, state.now) : [];
     if (idle) beginUnload(state, modelOf(state, idle.id), { slotFor: model.id });
     return;
   }
-  model.hasEndedOnce = model.isShort = false;
-  failLoad(state, model, `${load.timeout ?? why}${workers}`);
+  model.firstTryAt = null;
+  model.isShort = false;
+  const message = `${load.timeout ?? why}${workers}`;
+  if (isFault && load.timeout === null) failSettings(state, model, message);
+  else failLoad(state, model, message);
 }
 
 function endLoad(state: State): void {

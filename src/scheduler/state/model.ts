@@ -23,10 +23,12 @@ export class Model {
   firstToken: FirstToken | null = null;
   idle: Idle | null = null;
   failing: FailingLoad | null = null;
-  /** Its last load ended early and is made again. */
-  hasEndedOnce = false;
-  /** It ended for lack of memory. */
+  /** ms; when its load began that ended early and is made again. */
+  firstTryAt: number | null = null;
+  /** That one ended for lack of memory. */
   isShort = false;
+  /** Its settings failed; it is not loaded before others are in force. */
+  fallback: { readonly since: number; readonly why: string } | null = null;
 
   constructor(id: string) {
     this.id = id;

@@ -53,6 +53,8 @@ export interface World {
   readonly rules: ReadonlyMap<string, ModelRules>;
   /** Whether the document keeps the model loaded. */
   isPinned(id: string): boolean;
+  /** Whether settings that have worked can take the place of the ones that the router has read. */
+  hasFallback(id: string): boolean;
   /** False: the cache is known not to hold the model. */
   isCached(id: string): boolean;
   readonly memory: Memory;
@@ -95,6 +97,7 @@ export const unknownWorld: World = {
   refusal: null,
   rules: new Map(),
   isPinned: () => false,
+  hasFallback: () => false,
   isCached: () => true,
   memory: unknownMemory,
 };

@@ -77,6 +77,7 @@ export function createSimulatedWorld(options: {
     desired: options.desired,
     files: stored.files,
     observe: () => ({
+      loads: new Map(),
       workers: workersOf(world.desired),
       cache: known(cache()),
       preset: known(parse(presetText)),

@@ -168,6 +168,7 @@ export const restingRouter: RouterSnapshot = {
   lastWords: "",
   models: { state: "unknown", why: "the router is not running" },
   silentSince: null,
+  build: "1",
   knownOptions,
 };
 
@@ -246,6 +247,7 @@ export function world(desired: Desired, input: WorldInput): Observed {
       Object.entries(input.sources ?? {}).map(([source, stamp]) => [source, { path: join("/sources", source), stamp }]),
     ),
     documentFiles: new Map(),
+    loads: new Map(),
   };
 }
 
@@ -286,6 +288,7 @@ function wantedText(
     speech: { transcription: restingSpeech, synthesis: restingSpeech },
     sources: new Map(),
     documentFiles: new Map(),
+    loads: new Map(),
   };
   const { actions } = plan({ ...desired, suspend: false }, empty, { now: 0, backoff: new Map(), silenceLimitMs });
   const write = actions.find((action) => action.kind === "preset.write");

@@ -111,7 +111,9 @@ function perform(machine: Machine, code: number): void {
       machine.refusal = amount % 2 === 0 ? refusal : null;
       return machine.observe();
     case 26:
-      machine.isWorkerLost = amount % 2 === 0;
+      machine.end = { isWorkerLost: amount % 2 === 0, isFault: amount % 3 === 0 };
+      if (amount % 5 === 0) machine.fallbacks.add(id);
+      machine.fallbackMs = amount * 100;
       return;
     case 27:
       machine.unloadFails = amount % 2 === 0;
@@ -160,7 +162,7 @@ function calm(machine: Machine): void {
   Object.assign(machine, {
     isReady: true,
     isDeaf: false,
-    isWorkerLost: false,
+    end: { isWorkerLost: false, isFault: false },
     unloadFails: false,
     outcome: "loads",
     token: "given",

@@ -59,6 +59,7 @@ interface Watched extends Pick<World, "isReady" | "isBehind" | "engineProblem" |
   readonly cached: ReadonlySet<string>;
   readonly rules: ReadonlyMap<string, ModelRules>;
   readonly memory: SimulatedMemory;
+  readonly fallbacks: ReadonlySet<string>;
 }
 
 /** The machine as the scheduler is shown it. */
@@ -75,6 +76,7 @@ export function worldOf(machine: Watched): World {
     engineProblem,
     refusal,
     rules: new Map(machine.rules),
+    hasFallback: (id) => machine.fallbacks.has(id),
     isPinned: (id) => machine.pinned.has(id),
     isCached: (id) => machine.cached.has(id),
     memory: machine.memory.seen(processes),

@@ -61,6 +61,41 @@ describe("loads", () => {
     assert.equal(machine.loads.length, 11, "only the first one is made twice");
   });
 
+  it("that fail for their settings wait for the last ones that worked, ten seconds, and nobody is told", () => {
+    for (const begin of [
+      (machine: Machine) => Object.assign(machine, { outcome: "ends", end: { isWorkerLost: false, isFault: true } }),
+      (machine: Machine) => Object.assign(machine, { token: "refused" }),
+    ]) {
+      const machine = new Machine(["a"]);
+      machine.isDoubled = true;
+      machine.fallbacks.add("a");
+      begin(machine);
+      const client = machine.ask("a", 1);
+      machine.run(10_000);
+      assert.deepEqual([client.state, failingLoads(machine.state).size], ["answered", 0]);
+
+      const late = new Machine(["a"]);
+      late.fallbacks.add("a");
+      late.fallbackMs = 60_000;
+      begin(late);
+      const waits = late.ask("a", 1);
+      late.run(9_000);
+      const { length } = late.loads;
+      assert.deepEqual([waits.state, reasons(late)], ["waits", [["a", 1, "load"]]]);
+      late.run(6_000);
+      assert.deepEqual([waits.error?.code, late.loads.length], ["model_load_failed", length]);
+    }
+  });
+
+  it("that end without a word of the engine's do not wait for other settings", () => {
+    const machine = new Machine(["a"]);
+    machine.fallbacks.add("a");
+    machine.outcome = "ends";
+    const client = machine.ask("a", 1);
+    machine.run(5_000);
+    assert.equal(client.error?.code, "model_load_failed");
+  });
+
   it("are tried at once after a retry, and when the router has read other files or settings", () => {
     for (const end of [
       (machine: Machine) => machine.send({ kind: "retry", id: "a" }),
@@ -143,7 +178,7 @@ describe("loads", () => {
     const machine = new Machine(["a"]);
     machine.verdict = { kind: "ready", stallMs: 3_000 };
     machine.outcome = "stalls";
-    machine.isWorkerLost = true;
+    machine.end.isWorkerLost = true;
     const client = machine.ask("a", 1);
     machine.run(2_500);
     machine.send({ kind: "progress", id: "a" });

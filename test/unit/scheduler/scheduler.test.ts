@@ -83,6 +83,9 @@ function start(keepAliveMs = 60_000, slots = 2): Scene {
       told.push(`ask ${id}`);
       return scene.answers;
     },
+    outputSince: async () => [],
+    hasFallback: () => false,
+    onFallBack: () => undefined,
     onLoadVerified: (id) => void told.push(`verified ${id}`),
     onLoadFailed: (id) => void told.push(`failed ${id}`),
     onDrained: (id, cut) => void told.push(`drained ${id} ${cut}`),

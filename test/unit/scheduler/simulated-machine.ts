@@ -38,7 +38,10 @@ export class Machine extends Clock {
   token: TokenOutcome = "given";
   unloadFails = false;
   verdict: WorkersVerdict = { kind: "ready", stallMs: Number.POSITIVE_INFINITY };
-  isWorkerLost = false;
+  end = { isWorkerLost: false, isFault: false };
+  /** Models with settings that have worked, and ms until the router has read those. */
+  readonly fallbacks = new Set<string>();
+  fallbackMs = 50;
   /** The workers are reserved for a load. */
   isReserved = false;
   refusal: GatewayError | null = null;
@@ -221,7 +224,7 @@ export class Machine extends Clock {
         return this.load(effect.id);
       case "explainEnd":
         return this.call("explainEnd", 1, () =>
-          this.send({ ...brokenLoad, isWorkerLost: this.isWorkerLost, isShort: this.outcome === "short" }),
+          this.send({ ...brokenLoad, ...this.end, isShort: this.outcome === "short" }),
         );
       case "askToken":
         return this.askToken(effect.id);
@@ -230,21 +233,26 @@ export class Machine extends Clock {
       case "unloaded":
         return void this.requested.delete(effect.id);
       case "cut":
-        for (const client of this.active)
-          if (client.ticket.id === effect.id && client.state === "answers")
-            this.after(1, () => this.endAnswer(client, "answered"));
-        return;
+        return this.cut(effect.id);
       case "drained":
         for (const count of effect.cut.values()) this.cuts += count;
         return this.drained(effect.drain);
       case "readList":
         return this.after(5, () => this.observe());
+      case "fallBack":
+        assert.ok(this.fallbacks.delete(effect.id), "settings give way once, to others that have worked");
+        return this.after(this.fallbackMs, () => this.readFile());
       case "loadVerified":
         assert.ok(this.processes.get(effect.id)?.hasGivenToken ?? true, "no process is believed without a token");
         return;
       default:
         return;
     }
+  }
+
+  private cut(id: string): void {
+    const cut = [...this.active].filter((client) => client.ticket.id === id && client.state === "answers");
+    for (const client of cut) this.after(1, () => this.endAnswer(client, "answered"));
   }
 
   private granted({ number }: Ticket): void {
@@ -294,11 +302,15 @@ export class Machine extends Clock {
     if (outcome !== "deaf") this.notice();
   }
 
+  private readFile(): void {
+    Object.assign(this, { file: this.file + 1, outcome: "loads", token: "given" });
+    this.observe();
+  }
+
   private askToken(id: string): void {
     const { origin } = this.loaded.get(id) ?? { origin: "" };
-    const { token } = this;
     this.call(`askToken ${origin}`, this.tokenMs, () => {
-      const answer = tokenOf(this.processes.get(id), origin, token);
+      const answer = tokenOf(this.processes.get(id), origin, this.token);
       if (answer) this.send({ kind: "tokenAnswered", id, origin, answer });
     });
   }

@@ -107,5 +107,5 @@ export const running: RunningAction = {
 };
 
 export function somePlan(parts: Partial<Plan>): Plan {
-  return { actions: [], held: [], unmanaged: [], spared: [], findings: new Map(), ...parts };
+  return { actions: [], held: [], unmanaged: [], spared: [], findings: new Map(), rolledBack: new Set(), ...parts };
 }

@@ -249,7 +249,10 @@ function observer(
   inventory: readonly InventoryEntry[],
 ): ReturnType<typeof createObserver> {
   const router = { refresh: async () => undefined, snapshot: () => ({ phase: "stopped" }) } as unknown as Router;
-  const engine = { state: () => ({ binary: "missing" as const, knownOptions: null }), look: async () => false };
+  const engine = {
+    state: () => ({ binary: "missing" as const, build: "", knownOptions: null }),
+    look: async () => false,
+  };
   return createObserver({
     workers: null,
     scanner: createCacheScanner(
@@ -262,6 +265,7 @@ function observer(
     desired: () => toDesired(toTree({ version: 1 })),
     router,
     inventory: () => inventory,
+    loads: () => new Map(),
     engine,
     speech: () => Promise.resolve({ transcription: restingSpeech, synthesis: restingSpeech }),
     onNewEngine: () => undefined,

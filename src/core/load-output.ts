@@ -1,0 +1,16 @@
+// What an engine prints of a load that fails. Pure.
+
+/** Lines of its level for errors, those of its arguments, failed assertions and exceptions that nothing has caught. */
+const complaint = /^\S+ E |^error\b|GGML_ASSERT|GGML_ABORT|terminate called|what\(\): /i;
+const shortage =
+  /out of memory|cannot allocate|bad_alloc|alloc\w* (?:failed|buffer|of size)|(?:failed|unable) to (?:re)?alloc|OutOf\w*Memory/i;
+
+/** The machine had too little memory for it. */
+export function isMemoryShortage(lines: readonly string[]): boolean {
+  return lines.some((line) => shortage.test(line));
+}
+
+/** The engine refused what it was given. One that was killed says nothing. */
+export function isSettingsFault(lines: readonly string[]): boolean {
+  return lines.some((line) => complaint.test(line)) && !isMemoryShortage(lines);
+}

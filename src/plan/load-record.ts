@@ -1,0 +1,23 @@
+// How loads of models have ended, as plain data.
+
+/** Of one model, as the gateway writes them into the preset; those of its owner are never touched. */
+export type Settings = ReadonlyMap<string, string>;
+
+/** What a load is made of: with the same it ends the same way. */
+export interface LoadInputs {
+  readonly settings: Settings;
+  /** Changes with the content of the model's files. */
+  readonly files: string;
+  /** Changes with the engine's build. */
+  readonly engine: string;
+}
+
+export interface LoadRecord {
+  /** With what its last process gave a token. */
+  readonly verified: LoadInputs;
+  /** With what none did, since then; null: there is no such thing, or it is to be tried again. */
+  readonly failed: (LoadInputs & { readonly why: string }) | null;
+}
+
+/** By the router's ids. */
+export type LoadRecords = ReadonlyMap<string, LoadRecord>;
