@@ -40,7 +40,7 @@ export function loadingModel(answer: (stream: boolean) => string, tickMs: number
     retain: () => () => undefined,
   };
   const deps = {
-    catalog: { resolve: () => ({ id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }) },
+    catalog: { named: () => ({ model: { id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }, variant: null }) },
     scheduler: { keep: () => undefined },
     prompts: { enter: () => Promise.resolve(null) },
     chatContext: {
