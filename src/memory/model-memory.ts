@@ -1,5 +1,4 @@
 // What the scheduler asks about memory: what loaded models take, why one does not fit, and whether a load ran out of it.
-
 import { isMemoryShortage } from "../core/load-output.ts";
 import { memoryText } from "../core/memory-text.ts";
 import type { EngineDevice } from "../engines/llama/devices.ts";

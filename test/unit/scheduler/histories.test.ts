@@ -9,7 +9,7 @@ import type { LoadOutcome, TokenOutcome } from "./machine-parts.ts";
 import { requireBoundedWait } from "./safety.ts";
 import { Machine } from "./simulated-machine.ts";
 
-const runs = Number(process.env["HISTORIES"] ?? 4_000);
+const runs = Number(process.env["HISTORIES"] ?? 2_000);
 const ids = ["a", "b", "c"] as const;
 const outcomes: readonly LoadOutcome[] = ["loads", "ends", "loads", "stalls", "refused", "breaksOff", "deaf", "short"];
 const tokens: readonly TokenOutcome[] = ["given", "refused", "none", "silent"];
@@ -268,7 +268,7 @@ test("a model is passed only by those of a higher priority, and by none that com
       machine.run(10_000_000);
       assert.deepEqual([...machine.active], [], "every request is settled");
     }),
-    { numRuns: 1_000, includeErrorInReport: true },
+    { numRuns: 400, includeErrorInReport: true },
   );
 });
 

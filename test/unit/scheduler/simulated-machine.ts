@@ -1,11 +1,11 @@
 // A router, its clients and changes in virtual time, around the scheduler's state: loads take time, fail, stall and are lost, and
 // so are events. Checks the safety properties at every step.
 import assert from "node:assert/strict";
-import { GatewayError } from "../../../src/core/errors.ts";
+import { type GatewayError } from "../../../src/core/errors.ts";
 import { decide } from "../../../src/scheduler/state/decide.ts";
-import type { Effect, Event, Ticket, WorkersVerdict } from "../../../src/scheduler/state/events.ts";
+import type { Effect, Event, Ticket } from "../../../src/scheduler/state/events.ts";
 import { State } from "../../../src/scheduler/state/state.ts";
-import type { Limits, Loaded, ModelRules } from "../../../src/scheduler/state/world.ts";
+import type { Limits, Loaded } from "../../../src/scheduler/state/world.ts";
 import {
   brokenLoad,
   brokenOff,
@@ -16,41 +16,18 @@ import {
   limits,
   type Process,
   refused,
-  type TokenOutcome,
   tokenOf,
   worldOf,
 } from "./machine-parts.ts";
+import { Settings } from "./machine-settings.ts";
 import { covers, requireLimits, requireSafeGrant, requireSafeLoad, requireSafeUnload } from "./safety.ts";
-import { SimulatedMemory } from "./simulated-memory.ts";
-import { Clock, History } from "./virtual-time.ts";
+import { History } from "./virtual-time.ts";
 
 /** What is loaded, asked for and changed; every member may be set while it runs. */
-export class Machine extends Clock {
+export class Machine extends Settings {
   readonly state: State;
-  slots = 1;
-  parallel = 1;
-  isReady = true;
-  isDeaf = false;
-  loadMs = 2_000;
-  unloadMs = 20;
-  outcome: LoadOutcome = "loads";
-  tokenMs = 10;
-  token: TokenOutcome = "given";
-  unloadFails = false;
-  verdict: WorkersVerdict = { kind: "ready", stallMs: Number.POSITIVE_INFINITY };
-  end = { isWorkerLost: false, isFault: false };
-  /** Models with settings that have worked, and ms until the router has read those. */
-  readonly fallbacks = new Set<string>();
-  fallbackMs = 50;
   /** The workers are reserved for a load. */
   isReserved = false;
-  refusal: GatewayError | null = null;
-  engineProblem: GatewayError | null = null;
-  readonly listed = new Set<string>();
-  readonly cached = new Set<string>();
-  readonly pinned = new Set<string>();
-  readonly memory = new SimulatedMemory();
-  readonly rules = new Map<string, ModelRules>();
   /** What the router has read. */
   file = 1;
   isBehind = false;
