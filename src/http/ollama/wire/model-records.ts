@@ -2,7 +2,6 @@
 import { capabilitiesOf } from "../../../cache/layout/capabilities.ts";
 import { type GgufDetails, parameterSize } from "../../../core/gguf-facts.ts";
 import type { Variant } from "../../../desired/document/document.ts";
-import { type Need, needBody } from "../../../memory/need.ts";
 import type { CachedModel } from "../../../plan/observed.ts";
 import type { JsonObject } from "./requests.ts";
 
@@ -16,8 +15,8 @@ export interface ShownModel {
   readonly details: GgufDetails | null;
   /** SHA-256 in hex. */
   readonly digest: string;
-  /** What it takes of memory; null: not known. */
-  readonly need: Need | null;
+  /** What it takes of memory, as it goes over the wire; null: not known. */
+  readonly memory: JsonObject | null;
 }
 
 /** Clients take anything beyond a century for "for ever". The year 9999 overflows in those that turn it to local time. */
@@ -79,7 +78,7 @@ export function psEntry(shown: ShownModel, expiresAt: number | null): JsonObject
 
 /** The answer of /api/show; `projected`: what the vision projector's file says; `variant`: the one that was asked for. */
 export function showBody(shown: ShownModel, projected: GgufDetails | null, variant: Variant | null = null): JsonObject {
-  const { model, details, projector, contextLength, need } = shown;
+  const { model, details, projector, contextLength, memory } = shown;
   const template = templateOf(details);
   const parameters = parametersOf(contextLength, variant);
   return {
@@ -94,7 +93,7 @@ export function showBody(shown: ShownModel, projected: GgufDetails | null, varia
     capabilities: details ? capabilitiesOf(details, projector !== null) : ["completion"],
     modified_at: new Date(model.modifiedAt).toISOString(),
     ...(model.nCtxTrain !== null && { n_ctx_train: model.nCtxTrain }),
-    ...(need && { memory: needBody(need) }),
+    ...(memory && { memory }),
   };
 }
 
