@@ -1,6 +1,6 @@
 // Whether a model fits into memory, in words, with what would make it fit. Pure.
 import { memoryText } from "../core/memory-text.ts";
-import { type ByDevice, host, lacking, type Need } from "./need.ts";
+import { type ByDevice, host, type Need, scarcest } from "./need.ts";
 import type { Remedy } from "./remedy.ts";
 
 /** As the condition `Fits` has it. */
@@ -15,8 +15,9 @@ export function fitsFact(
   remedyOf: () => Remedy | null | undefined,
   source: string = need.source,
 ): FitsFact {
-  const short = lacking(need.bytes, limits);
-  if (!short) return { reason: "Fits", message: `It needs ${needText(need, limits)} (${source}).` };
+  const short = scarcest(need.bytes, limits);
+  if (!short || short.needed <= short.limit)
+    return { reason: "Fits", message: `It needs ${needText(need, limits)} (${source}).` };
   const needed = `It needs ${memoryText(short.needed)} of ${placeOf(short.device)} (${source}), where models may take ${memoryText(short.limit)}`;
   const remedy = remedyOf();
   return { reason: "TooLarge", message: remedy ? `${needed}: ${remedyText(remedy)}.` : `${needed}.` };
