@@ -7,7 +7,7 @@ import { placeOf, remedyText } from "./fits.ts";
 import type { HostReader } from "./host.ts";
 import { measuredBytes, readProcess } from "./measure.ts";
 import type { Memory } from "./memory.ts";
-import { type ByDevice, host, lacking, type Need } from "./need.ts";
+import { type ByDevice, host, type Need, scarcest } from "./need.ts";
 import type { Space } from "./space.ts";
 
 export type ModelMemory = ReturnType<typeof createModelMemory>;
@@ -121,6 +121,6 @@ function differences(before: readonly EngineDevice[], after: readonly EngineDevi
 function sumText(need: Need | null | undefined, left: ByDevice): string {
   if (!need) return `needs an unknown amount of memory, and ${memoryText(Math.max(0, left.get(host) ?? 0))} are free`;
   const usual = { device: host, needed: need.bytes.get(host) ?? 0, limit: left.get(host) ?? 0 };
-  const { device, needed, limit } = lacking(need.bytes, left) ?? usual;
+  const { device, needed, limit } = scarcest(need.bytes, left) ?? usual;
   return `needs ${memoryText(needed)} of ${placeOf(device)}, and ${memoryText(Math.max(0, limit))} are free for it`;
 }
