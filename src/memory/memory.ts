@@ -41,7 +41,7 @@ export function createMemory(options: MemoryOptions) {
     onDone: options.onKnown,
     onError: (error) => warn("what a model takes of memory could not be asked", { error: String(error) }),
   });
-  const remedies = createRemedies(jobs.add);
+  const remedies = createRemedies((key, work) => jobs.add(key, work, true));
   const estimates = createEstimates({
     book,
     run: options.run,

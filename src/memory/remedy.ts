@@ -38,55 +38,46 @@ export interface Remedy {
 
 const quantizedCache: Overrides = { "cache-type-k": "q8_0", "cache-type-v": "q8_0" };
 
-/**
- * What is free changes all the time, and a process takes a little more than its buffers: a remedy is for 2 to 6 % less, so that it
- * holds when it is tried, and afterwards.
- */
-function lowered(limits: ByDevice): ByDevice {
-  return new Map(
-    [...limits].map(([device, limit]) => {
-      const step = 2 ** (Math.floor(Math.log2(Math.max(32, limit))) - 5);
-      return [device, Math.max(0, Math.floor(limit / step) - 1) * step];
-    }),
-  );
-}
-
 interface Found {
   readonly key: string;
   readonly within: ByDevice;
-  /** null: none can be told. */
-  readonly remedy: Remedy | null | undefined;
+  /** null: none can be told; undefined: it is being sought. */
+  remedy: Remedy | null | undefined;
 }
 
+/** What is free changes all the time, and a process takes a little more than its buffers: so much of it holds when it is tried. */
+const heldPart = 31 / 32;
+/** A remedy for less than this is too small. */
+const usefulPart = 7 / 8;
+
 export function createRemedies(startJob: (key: string, work: () => Promise<void>) => void) {
-  /** By question and limits. */
-  const found = new Map<string, Found>();
+  let found: Found[] = [];
 
   return {
-    clear: () => found.clear(),
+    clear: (): void => {
+      found = [];
+    },
     /** undefined: it is being sought. */
     of: (
       key: string,
       limits: ByDevice,
       contextFor: (within: ByDevice, overrides: Overrides) => Promise<number | null>,
     ): Remedy | null | undefined => {
-      const within = lowered(limits);
-      const name = `${key} ${JSON.stringify([...within])}`;
-      const known = found.get(name);
-      if (known?.remedy !== undefined) return known.remedy;
-      if (!known) {
-        found.set(name, { key, within, remedy: undefined });
-        startJob(`remedy ${name}`, async () => {
-          const plain = await contextFor(within, {}).catch(() => undefined);
-          const quantized = await contextFor(within, quantizedCache).catch(() => null);
-          const remedy = plain === undefined ? null : { context: plain, quantized };
-          found.set(name, { key, within, remedy });
+      const holding = found.filter((each) => each.key === key && fitsIn(each.within, limits));
+      if (!holding.some(({ within }) => fitsIn(partOf(limits, usefulPart), within))) {
+        const next: Found = { key, within: partOf(limits, heldPart), remedy: undefined };
+        found.push(next);
+        startJob(`remedy ${key} ${JSON.stringify([...next.within])}`, async () => {
+          const plain = await contextFor(next.within, {}).catch(() => undefined);
+          const quantized = await contextFor(next.within, quantizedCache).catch(() => null);
+          next.remedy = plain === undefined ? null : { context: plain, quantized };
         });
       }
-      // One for less memory holds meanwhile.
-      return [...found.values()].findLast(
-        (each) => each.key === key && each.remedy !== undefined && fitsIn(each.within, limits),
-      )?.remedy;
+      return holding.findLast(({ remedy }) => remedy !== undefined)?.remedy;
     },
   };
+}
+
+function partOf(limits: ByDevice, part: number): ByDevice {
+  return new Map([...limits].map(([device, bytes]) => [device, Math.floor(bytes * part)]));
 }

@@ -15,20 +15,20 @@ const count = Number(process.env["LOADS"] ?? 40);
 const seed = Number(process.env["LOADS_SEED"] ?? 1);
 
 const mebibyte = 2 ** 20;
-const limit = 512 * mebibyte;
-const reserve = 64 * mebibyte;
+const limit = 384 * mebibyte;
+const reserve = 48 * mebibyte;
 /** What this process and the router take of it, at most. */
-const ours = 140 * mebibyte;
+const ours = 120 * mebibyte;
 /** Of address space, for libraries and stacks of threads, where no cgroup can be made. */
 const besides = 2048 * mebibyte;
 
 /** Tokens of context: a KiB of KV cache each, and a few percent of buffers. */
 const contexts: Readonly<Record<string, number>> = {
-  "acme/a:Q8_0": 32 * 1024,
-  "acme/b:Q8_0": 64 * 1024,
-  "acme/c:Q8_0": 128 * 1024,
-  "acme/d:Q8_0": 160 * 1024,
-  "acme/e:Q8_0": 224 * 1024,
+  "acme/a:Q8_0": 24 * 1024,
+  "acme/b:Q8_0": 48 * 1024,
+  "acme/c:Q8_0": 80 * 1024,
+  "acme/d:Q8_0": 112 * 1024,
+  "acme/e:Q8_0": 160 * 1024,
 };
 const huge = "acme/huge:Q8_0";
 const trained = 1024 * 1024;

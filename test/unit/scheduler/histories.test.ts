@@ -153,7 +153,7 @@ function play(
     }
     check(machine);
   } catch (error) {
-    throw new Error(`${String(error)}\n${machine.history()}`, { cause: error });
+    throw new Error(`${String(error)}\n${machine.log.text()}`, { cause: error });
   }
 }
 

@@ -36,7 +36,8 @@ export class Machine extends Settings {
   /** Those that wait or have an answer in flight. */
   readonly active = new Set<Client>();
   readonly changes = new Map<number, Change>();
-  private readonly log = new History();
+  /** The newest events and effects, for the message of a failure. */
+  readonly log = new History();
   /** Loads begun, in order. */
   readonly loads: string[] = [];
   /** Answers that drains have cut. */
@@ -52,7 +53,6 @@ export class Machine extends Settings {
   readonly loaded = new Map<string, Loaded>();
   /** Models whose unload was asked for. */
   readonly requested = new Set<string>();
-  private readonly busy = new Set<string>();
   private numbers = 0;
   private origins = 0;
   private drains = 0;
@@ -261,8 +261,8 @@ export class Machine extends Settings {
     const { outcome } = this;
     this.call("load", 5, () => {
       const isRefused = outcome === "refused" || !this.listed.has(id);
-      if (!this.isReady || isRefused || outcome === "breaksOff")
-        return this.send({ kind: "loadSent", error: isRefused ? refused() : brokenOff() });
+      const error = isRefused ? refused() : brokenOff();
+      if (!this.isReady || isRefused || outcome === "breaksOff") return this.send({ kind: "loadSent", error });
       this.loads.push(id);
       const process: Process = { value: "loading", origin: `o${++this.origins}`, hasGivenToken: false };
       if (!this.processes.has(id)) this.processes.set(id, process);
@@ -307,14 +307,8 @@ export class Machine extends Settings {
     });
   }
 
-  /** A call that the scheduler makes; one of a kind at a time. */
   private call(name: string, ms: number, run: () => void): void {
-    assert.ok(!this.busy.has(name), `no ${name} twice at once`);
-    this.busy.add(name);
-    this.after(ms, () => {
-      this.busy.delete(name);
-      run();
-    });
+    this.agenda.addOnce(name, this.time + ms, run);
   }
 
   private drained(drain: number): void {

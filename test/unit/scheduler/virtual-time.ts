@@ -1,13 +1,26 @@
 // What is due when in virtual time, and what has happened so far.
+import assert from "node:assert/strict";
 import type { Effect, Event } from "../../../src/scheduler/state/events.ts";
 
 class Agenda {
   private readonly entries: { readonly at: number; readonly run: () => void }[] = [];
 
+  private readonly calls = new Set<string>();
+
   add(at: number, run: () => void): void {
     let index = this.entries.length;
     while (index > 0 && (this.entries[index - 1]?.at ?? 0) > at) index--;
     this.entries.splice(index, 0, { at, run });
+  }
+
+  /** A call that the scheduler makes; one of a kind at a time. */
+  addOnce(name: string, at: number, run: () => void): void {
+    assert.ok(!this.calls.has(name), `no ${name} twice at once`);
+    this.calls.add(name);
+    this.add(at, () => {
+      this.calls.delete(name);
+      run();
+    });
   }
 
   /** ms; when the first entry is due. */
