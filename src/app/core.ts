@@ -16,6 +16,7 @@ import type { Settings } from "../settings/settings.ts";
 import type { StateLock } from "../state/lock.ts";
 import { createStateFolder, type StateFolder } from "../state/state-folder.ts";
 import { createJournal } from "../status/journal.ts";
+import { chooseContexts } from "./contexts.ts";
 import { type Base, createBase } from "./events.ts";
 import { recordHistory } from "./history.ts";
 import { createMachine, createStorage, type Machine } from "./machine.ts";
@@ -49,6 +50,7 @@ export async function createCore(
   const { store, lastUsed } = state;
   const machine = createMachine({ ...base, ...state, onInstall });
   const memory = createMemoryFacts({ ...base, ...state, ...machine });
+  const contexts = chooseContexts({ ...base, ...state, memory });
   const rpc = createRpc({ ...base, store, router: machine.router });
   const scheduling = createScheduling({ ...base, ...state, ...machine, rpc });
   const actions = createActions({ ...base, ...state, ...machine, ...scheduling, stateFolder });
@@ -64,7 +66,19 @@ export async function createCore(
     onPass: (pass) => events.emit("passed", pass),
     onError: (error) => logger.error({ err: error }, "reconcile pass failed"),
   });
-  const parts = { ...base, ...state, ...machine, ...scheduling, ...actions, stateFolder, memory, rpc, loop, lock };
+  const parts = {
+    ...base,
+    ...state,
+    ...machine,
+    ...scheduling,
+    ...actions,
+    stateFolder,
+    memory,
+    contexts,
+    rpc,
+    loop,
+    lock,
+  };
   const status = createStatus(parts);
   const meters = createMetering(parts);
   const journal = createJournal(Date.now, randomBytes(4).toString("hex"));

@@ -1,17 +1,17 @@
 // Which context of a model would fit, by bisection over the oracle; sought once for the limits that there are.
-import { type ByDevice, bytesOf, type Estimate, fitsIn } from "./need.ts";
+import { type ByDevice, fitsIn } from "./need.ts";
 
 /** Tokens. */
 export const contextStep = 1024;
 
 export type Overrides = Readonly<Record<string, string>>;
 
-/** Of a context of so many tokens. Errors: `engine_failed` where the model cannot take the settings. */
-type AskContext = (tokens: number) => Promise<Estimate>;
+/** What a context of so many tokens takes. Errors: `engine_failed` where the model cannot take the settings. */
+type AskContext = (tokens: number) => Promise<ByDevice>;
 
 /** The largest context that fits, in steps of {@link contextStep} up to `most`; null: not even the first one fits. */
 export async function largestContext(ask: AskContext, limits: ByDevice, most: number): Promise<number | null> {
-  const fits = async (steps: number): Promise<boolean> => fitsIn(bytesOf(await ask(steps * contextStep)), limits);
+  const fits = async (steps: number): Promise<boolean> => fitsIn(await ask(steps * contextStep), limits);
   let [low, high] = [0, Math.max(1, Math.floor(most / contextStep))];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);

@@ -33,7 +33,8 @@ export type PresetValue = string | number | boolean;
 
 export interface DesiredModel {
   readonly id: string;
-  readonly ctxSize?: number;
+  /** `auto`: the largest that fits beside the pinned models. */
+  readonly ctxSize?: number | "auto";
   /** Further names for clients. */
   readonly aliases?: readonly string[];
   readonly preset?: Readonly<Record<string, PresetValue>>;

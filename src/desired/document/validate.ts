@@ -1,6 +1,13 @@
 // Validates a desired document: every problem at once, with its path.
 import { Ajv, type ErrorObject } from "ajv";
-import { type DocumentInput, documentSchema, modelSchema, rpcSchema, speechSchema } from "../../../schemas/document.ts";
+import {
+  autoPattern,
+  type DocumentInput,
+  documentSchema,
+  modelSchema,
+  rpcSchema,
+  speechSchema,
+} from "../../../schemas/document.ts";
 import { presetKeyPattern, presetOptions } from "../../../schemas/preset-options.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { idForm, normaliseName, parseModelId } from "../../core/ids.ts";
@@ -57,6 +64,7 @@ const mostRead = 100;
 const forms: ReadonlyMap<string, string> = new Map([
   [modelSchema.properties.id.pattern, idForm],
   [modelSchema.properties.revision.pattern, "a branch, tag or commit"],
+  [autoPattern, "a number of tokens or auto"],
   [speechSchema.properties.transcription.properties.model.pattern, "ggml-NAME.bin or NAME"],
   [speechSchema.properties.synthesis.properties.voice.pattern, "a voice's id, such as en_US-lessac-medium"],
   [modelSchema.properties.aliases.items.pattern, "a name of letters, digits and _ . / : + @ -"],
