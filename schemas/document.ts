@@ -16,6 +16,8 @@ const ctxSizeSchema = {
   maximum: 16_777_216,
 } as const;
 
+export const autoPattern = "^auto$";
+
 const presetSchema = {
   type: "object",
   description: "Further llama-server options for this model, without leading dashes.",
@@ -55,7 +57,12 @@ const variantSchema = exact(
 export const modelSchema = exact(
   { id: modelIdSchema },
   {
-    ctxSize: ctxSizeSchema,
+    ctxSize: {
+      ...ctxSizeSchema,
+      type: ["integer", "string"],
+      pattern: autoPattern,
+      description: `${ctxSizeSchema.description} auto: the largest that fits into memory beside the pinned models.`,
+    },
     aliases: {
       ...list(aliasSchema, "Further names by which clients may ask for this model."),
       uniqueItems: true,

@@ -16,6 +16,7 @@ import type { Settings } from "../settings/settings.ts";
 import type { StateLock } from "../state/lock.ts";
 import { createStateFolder, type StateFolder } from "../state/state-folder.ts";
 import { createJournal } from "../status/journal.ts";
+import { chooseContexts } from "./contexts.ts";
 import { type Base, createBase } from "./events.ts";
 import { recordHistory } from "./history.ts";
 import { createHubMemory } from "./hub-memory.ts";
@@ -50,6 +51,7 @@ export async function createCore(
   const { store, lastUsed } = state;
   const machine = createMachine({ ...base, ...state, onInstall });
   const memory = createMemoryFacts({ ...base, ...state, ...machine });
+  const contexts = chooseContexts({ ...base, ...state, memory });
   const rpc = createRpc({ ...base, store, router: machine.router });
   const scheduling = createScheduling({ ...base, ...state, ...machine, rpc, memory });
   const actions = createActions({ ...base, ...state, ...machine, ...scheduling, stateFolder });
@@ -66,7 +68,7 @@ export async function createCore(
     onError: (error) => logger.error({ err: error }, "reconcile pass failed"),
   });
   const hubMemory = createHubMemory({ ...base, ...machine, memory, loop });
-  const facts = { memory, ...hubMemory };
+  const facts = { memory, contexts, ...hubMemory };
   const parts = { ...base, ...state, ...machine, ...scheduling, ...actions, ...facts, stateFolder, rpc, loop, lock };
   const status = createStatus(parts);
   const meters = createMetering(parts);

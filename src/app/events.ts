@@ -55,5 +55,7 @@ export interface Base {
 }
 
 export function createBase(settings: Settings, logger: FastifyBaseLogger): Base {
-  return { settings, logger, warn: (message, fields) => logger.warn(fields, message), events: new EventEmitter() };
+  // As many parts as there are follow a pass.
+  const events: Base["events"] = new EventEmitter<GatewayEvents>().setMaxListeners(0);
+  return { settings, logger, warn: (message, fields) => logger.warn(fields, message), events };
 }

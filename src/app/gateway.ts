@@ -168,7 +168,14 @@ async function shutDown({ core, answers, files, stopping, cutOff }: Running, app
   }
   // An action may have started an engine meanwhile.
   await step(router.close, speech.close);
-  await step(core.lastUsed.close, core.loads.close, core.memory.close, core.history.close, core.logs.flush);
+  await step(
+    core.lastUsed.close,
+    core.contexts.close,
+    core.loads.close,
+    core.memory.close,
+    core.history.close,
+    core.logs.flush,
+  );
   await step(core.stateFolder.stop);
   await step(core.lock.release);
   if (failures.length > 0) throw failures[0];

@@ -69,7 +69,7 @@ export function createMachine(
       desired: document,
       router,
       inventory: inventory.entries,
-      loads: loads.records,
+      loads: loads.facts,
       engine,
       speech: speech.observe,
       workers,

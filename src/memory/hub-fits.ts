@@ -10,7 +10,7 @@ import { type FitsFact, fitsFact } from "./fits.ts";
 import { type HubModel, pulledModels } from "./hub-models.ts";
 import type { HubNeeds } from "./hub-needs.ts";
 import type { Memory } from "./memory.ts";
-import type { ByDevice, Need } from "./need.ts";
+import { type ByDevice, bytesOf, type Need } from "./need.ts";
 import { questionOf } from "./question.ts";
 import { contextStep, createRemedies, largestContext, type Overrides } from "./remedy.ts";
 
@@ -85,10 +85,10 @@ export function createHubFits(options: {
   function contextFor({ model, values, onHub }: Known, within: ByDevice, overrides: Overrides) {
     const question = questionOf(model, values);
     return needs.withHeads(question, onHub, async (askedOf) => {
-      const ask = (tokens: number) =>
-        memory.ask(
-          askedOf(questionOf(model, new Map([...values, ...Object.entries(overrides), ["ctx-size", String(tokens)]]))),
-        );
+      const ask = async (tokens: number) => {
+        const asked = new Map([...values, ...Object.entries(overrides), ["ctx-size", String(tokens)] as const]);
+        return bytesOf(await memory.ask(askedOf(questionOf(model, asked))));
+      };
       const file = askedOf(question).runs[0]?.[1] ?? "";
       const trained = (await readGgufFacts(file))?.contextLength;
       return largestContext(ask, within, ctxSizeIn(values) ?? trained ?? contextStep);

@@ -9,7 +9,7 @@ import type { MemoryBook } from "./book.ts";
 import { createEstimates, type Estimates, noTool } from "./estimates.ts";
 import { type FitsFact, fitsFact } from "./fits.ts";
 import { createJobs } from "./jobs.ts";
-import { type ByDevice, type Estimate, host, type Need } from "./need.ts";
+import { type ByDevice, bytesOf, type Estimate, host, type Need, needOf } from "./need.ts";
 import { type Question, questionOf } from "./question.ts";
 import { contextStep, createRemedies, largestContext, type Overrides, type Remedy } from "./remedy.ts";
 
@@ -76,7 +76,8 @@ export function createMemory(options: MemoryOptions) {
 
   /** The largest context up to the one in force that fits; null: none does. Errors: `engine_failed`, as for settings that it cannot take. */
   function contextFor(model: CachedModel, within: ByDevice, overrides: Overrides): Promise<number | null> {
-    const ask = (tokens: number) => estimates.ask(questionFor(model, { ...overrides, "ctx-size": String(tokens) }));
+    const ask = async (tokens: number): Promise<ByDevice> =>
+      bytesOf(await estimates.ask(questionFor(model, { ...overrides, "ctx-size": String(tokens) })));
     return largestContext(ask, within, world.contextOf(model));
   }
 
@@ -140,6 +141,12 @@ function readers({ estimates, world }: { readonly estimates: Estimates; readonly
     knownOf: (question: Question): Need | null => estimates.known(question),
     /** The answer to any question. Errors: `engine_failed`, `cancelled`. */
     ask: (question: Question): Promise<Estimate> => estimates.ask(question),
+    /** As soon as it is there; null: it cannot be known. */
+    needFor: async (question: Question): Promise<Need | null> => {
+      if (world.isRemote() || !estimates.isReady()) return null;
+      const known = estimates.known(question);
+      return known ?? needOf(await estimates.ask(question).catch(() => null), null);
+    },
     /** What the engine's allocator said of it; null: that is not known. */
     estimated: (upstreamId: string): Estimate | null => {
       const model = modelOf(upstreamId);

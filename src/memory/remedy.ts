@@ -1,20 +1,20 @@
 // Which context of a model would fit, by a search over the oracle; made once for the limits that there are.
-import { type ByDevice, bytesOf, type Estimate, excessOf, fitsIn } from "./need.ts";
+import { type ByDevice, excessOf, fitsIn } from "./need.ts";
 
 /** Tokens. */
 export const contextStep = 1024;
 
 export type Overrides = Readonly<Record<string, string>>;
 
-/** Of a context of so many tokens. Errors: `engine_failed` where the model cannot take the settings. */
-type AskContext = (tokens: number) => Promise<Estimate>;
+/** What a context of so many tokens takes. Errors: `engine_failed` where the model cannot take the settings. */
+type AskContext = (tokens: number) => Promise<ByDevice>;
 
 /** Memory grows with the context nearly in a line: these steps are guessed by it, the next ones halve what is left. */
 const guesses = 4;
 
 /** The largest context that fits, in steps of {@link contextStep} up to `most`; null: not even the first one fits. */
 export async function largestContext(ask: AskContext, limits: ByDevice, most: number): Promise<number | null> {
-  const excessAt = async (steps: number): Promise<number> => excessOf(bytesOf(await ask(steps * contextStep)), limits);
+  const excessAt = async (steps: number): Promise<number> => excessOf(await ask(steps * contextStep), limits);
   let [low, high] = [1, Math.max(1, Math.floor(most / contextStep))];
   let [excess, fault] = [await excessAt(low), await excessAt(high)];
   if (excess > 0) return null;

@@ -5,7 +5,7 @@ import { GatewayError, reasonOf } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { EngineSource } from "../engines/llama/engine-source.ts";
 import type { Router, RouterInputs } from "../engines/llama/router.ts";
-import type { LoadRecords } from "../plan/load-record.ts";
+import type { LoadFacts } from "../plan/load-record.ts";
 import type { InventoryEntry, Knowable, Observed, SpeechObserved } from "../plan/observed.ts";
 import { emptyPreset, type PresetFile, parsePreset } from "../plan/preset-file.ts";
 import type { Workers } from "../rpc/workers.ts";
@@ -22,7 +22,7 @@ export function createObserver(options: {
   readonly desired: () => Desired;
   readonly router: Router;
   readonly inventory: () => readonly InventoryEntry[];
-  readonly loads: () => LoadRecords;
+  readonly loads: () => LoadFacts;
   readonly engine: Pick<EngineSource, "state" | "look">;
   readonly speech: () => Promise<SpeechObserved>;
   /** Null if they are not watched. */

@@ -125,6 +125,8 @@ export interface Plan {
   readonly findings: ReadonlyMap<string, string>;
   /** Of them, models whose settings failed to load: the last ones that worked are in force. */
   readonly rolledBack: ReadonlySet<string>;
+  /** Models whose context is to be chosen, by the router's id: what they would be loaded with besides. */
+  readonly autos: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
 export interface PlanContext {

@@ -21,3 +21,19 @@ export interface LoadRecord {
 
 /** By the router's ids. */
 export type LoadRecords = ReadonlyMap<string, LoadRecord>;
+
+/** A context that was chosen for a model. */
+export interface ChosenContext {
+  /** Tokens; null: none could be. */
+  readonly tokens: number | null;
+  /** Why none could be chosen. */
+  readonly why: string;
+}
+
+/** What is remembered of loads, by the router's ids. */
+export interface LoadFacts {
+  readonly records: LoadRecords;
+  readonly contexts: ReadonlyMap<string, ChosenContext>;
+}
+
+export const noLoads: LoadFacts = { records: new Map(), contexts: new Map() };

@@ -2,7 +2,7 @@
 import type { CachedRepo } from "../cache/layout/cached-repo.ts";
 import type { CachedFile } from "../cache/layout/layout.ts";
 import { plainestEndingIn } from "../core/ids.ts";
-import type { LoadRecords } from "./load-record.ts";
+import type { LoadFacts } from "./load-record.ts";
 import type { PresetFile } from "./preset-file.ts";
 import type { Verdict } from "./worker-verdict.ts";
 
@@ -238,8 +238,7 @@ export interface Observed {
   readonly sources: ReadonlyMap<string, ObservedSource>;
   /** By their names in the document. */
   readonly documentFiles: ReadonlyMap<string, DocumentFile>;
-  /** How loads have ended. */
-  readonly loads: LoadRecords;
+  readonly loads: LoadFacts;
 }
 
 /** Router values of a model with a process: it takes a model slot, and is connected to its RPC workers. */

@@ -15,12 +15,11 @@ import {
   type RouterSnapshot,
 } from "./observed.ts";
 import { effectiveValues, hasSource, type PresetFile, parsePreset } from "./preset-file.ts";
+import { type PresetNotes, presetToWrite } from "./preset-to-write.ts";
 import { duePrunes, type Going, isMarked, modelsToGo, planPruned, planRequested } from "./removals.ts";
-import { renderPreset, type WantedSection } from "./render-preset.ts";
-import { failingSettings, rollbackText, withFallbacks } from "./rollback.ts";
 import { lackingSpace } from "./room.ts";
 import { planSpeech } from "./speech.ts";
-import { note, reloadTookEffect, wantedSections } from "./wanted-preset.ts";
+import { note, reloadTookEffect } from "./wanted-preset.ts";
 import { onlyTakesBack, presetEndpoints, wantedWorkers } from "./workers.ts";
 
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
@@ -28,8 +27,8 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
   const findings = new Map<string, string>();
   const models = [...planModels(desired, observed, findings), ...planRequested(going.requested, observed)];
   const due = duePrunes(going.pruned, models, context);
-  const rolledBack = new Set<string>();
-  const engine = planEngine(desired, observed, [...going.requested, ...due], { findings, rolledBack }, context);
+  const notes: PresetNotes = { findings, rolledBack: new Set(), autos: new Map() };
+  const engine = planEngine(desired, observed, [...going.requested, ...due], notes, context);
   const speech = planSpeech(desired, observed, findings, context.now);
   const others = [...models, ...engine, ...speech];
   const pruned = planPruned(going.pruned, others, desired, observed, findings, context);
@@ -57,7 +56,7 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
     else ready.push(action);
   }
   const unmanaged = unmanagedModels(desired, observed);
-  return { actions: ready, held, unmanaged, spared: going.spared, findings, rolledBack };
+  return { actions: ready, held, unmanaged, spared: going.spared, ...notes };
 }
 
 /** Not started: it would fail when the disk is full, and take the disk space from others until then. */
@@ -109,17 +108,12 @@ function fetchAction({ id, source, revision }: DesiredModel): Fetch {
   return { ...base, kind: "model.pull", revision, reason: "ModelAbsent", message: `pull ${id}` };
 }
 
-interface Notes {
-  readonly findings: Map<string, string>;
-  readonly rolledBack: Set<string>;
-}
-
 /** Preset and router, in the order in which they depend on each other. */
 function planEngine(
   desired: Desired,
   observed: Observed,
   going: readonly Going[],
-  notes: Notes,
+  notes: PresetNotes,
   context: PlanContext,
 ): Candidate[] {
   const { cache, preset, router } = observed;
@@ -131,9 +125,14 @@ function planEngine(
   const kept = leaving.size === 0 ? models : models.filter((model) => !leaving.has(model));
   const inForce = presetEndpoints(router.loadedPreset ?? "");
   const { endpoints, unprobed } = wantedWorkers(desired, observed.workers, inForce);
-  const asked = wantedSections(desired, kept, endpoints, router.knownOptions, notes.findings, observed.documentFiles);
-  const { text, wanted } = presetFor(asked, preset.value, kept, cache.value, observed, notes);
-  if (text !== preset.value.text) {
+  const { text, wanted } = presetToWrite(
+    desired,
+    kept,
+    { ...observed, cache: cache.value, preset: preset.value, endpoints },
+    notes,
+  );
+  const unchosen = [...notes.autos.keys()].find((id) => !observed.loads.contexts.has(id));
+  if (text !== preset.value.text || unchosen !== undefined) {
     const reason = preset.value.text === "" ? "PresetAbsent" : "PresetDiffers";
     // Of the reload after it, which the plan does not show yet: a resize of a loaded model once read as harmless.
     const disrupts = router.phase === "ready" ? reloadAction(observed, parsePreset(text), cache.value).disrupts : [];
@@ -150,6 +149,8 @@ function planEngine(
       action,
       // A worker that was not probed yet may be down: its first probe takes seconds at most.
       ...(unprobed > 0 ? { waits: "an RPC worker was not probed yet" } : {}),
+      // Else the model would be loaded once more.
+      ...(unchosen === undefined ? {} : { waits: `the context of ${unchosen} is being chosen` }),
       // A reload that no loaded model notices takes less time than the wait.
       settles: disrupts.length > 0,
     };
@@ -158,7 +159,7 @@ function planEngine(
     // If the new file cannot be written, the router runs with the old one.
     const refusal = context.backoff.get(backoffKey(action))?.code ?? "";
     const isRefused = ["disk_full", "state_unwritable"].includes(refusal);
-    return desired.suspend || isRefused ? [write, ...planUpkeep(observed, context)] : [write];
+    return desired.suspend || isRefused || unchosen !== undefined ? [write, ...planUpkeep(observed, context)] : [write];
   }
   const upkeep = planUpkeep(observed, context);
   if (upkeep.length > 0 || !isAnswering(router)) return upkeep;
@@ -170,28 +171,6 @@ function planEngine(
     ...listedByItself,
   ]);
   return planReload(observed, preset.value, cache.value, [...expected]);
-}
-
-/** As the document asks for it, but for models that are known to fail so. */
-function presetFor(
-  asked: readonly WantedSection[],
-  current: PresetFile,
-  models: readonly CachedModel[],
-  { unreadable }: CacheSnapshot,
-  { router, loads }: Observed,
-  { findings, rolledBack }: Notes,
-): { readonly text: string; readonly wanted: readonly WantedSection[] } {
-  const render = (wanted: readonly WantedSection[]): string =>
-    renderPreset(current, wanted, router.knownOptions, (name) => isOfRepo(name, unreadable));
-  const text = render(asked);
-  if (![...loads.values()].some(({ failed }) => failed !== null)) return { text, wanted: asked };
-  const failing = failingSettings(parsePreset(text), models, loads, router.build);
-  for (const [model, record] of failing) {
-    note(findings, model.id, rollbackText(record));
-    rolledBack.add(model.id);
-  }
-  const wanted = withFallbacks(asked, failing);
-  return { text: render(wanted), wanted };
 }
 
 function isAnswering({ binary, phase, silentSince }: RouterSnapshot): boolean {

@@ -3,6 +3,7 @@
 import { runnableContext } from "../core/context-size.ts";
 import { isForEmbeddings, poolings } from "../core/gguf-facts.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
+import type { LoadFacts } from "./load-record.ts";
 import { type FileValues, fileValues, noFiles } from "./model-files.ts";
 import { type CachedModel, type DocumentFile, findCached, optionOf, type RouterModel } from "./observed.ts";
 import { canonicalKey, type PresetFile, presetCtxSize } from "./preset-file.ts";
@@ -24,6 +25,7 @@ export function wantedSections(
   knownOptions: ReadonlySet<string> | null,
   findings: Map<string, string>,
   files: ReadonlyMap<string, DocumentFile> = new Map(),
+  contexts: LoadFacts["contexts"] = new Map(),
 ): WantedSection[] {
   const isKnown = (key: string): boolean => knownOptions?.has(key) ?? true;
   const byId = new Map<string, DesiredModel>();
@@ -44,7 +46,8 @@ export function wantedSections(
       const own = byId.get(model.id);
       const named = own ? fileValues(own, desired, models, files) : noFiles;
       for (const problem of named.problems) note(findings, model.id, problem);
-      return modelSection(model, own, named, isKnown, findings);
+      const ctxSize = own?.ctxSize === "auto" ? chosenSize(model, contexts, findings) : own?.ctxSize;
+      return modelSection(model, own && { ...own, ctxSize }, named, isKnown, findings);
     });
   return [{ name: "*", values: globalValues(desired, endpoints, isKnown, findings) }, ...sections];
 }
@@ -77,9 +80,20 @@ function globalValues(
   return values;
 }
 
+/** Undefined while none is chosen. */
+function chosenSize(
+  { id, upstreamId }: CachedModel,
+  contexts: LoadFacts["contexts"],
+  findings: Map<string, string>,
+): number | undefined {
+  const chosen = contexts.get(upstreamId);
+  if (chosen?.tokens === null) note(findings, id, `ctxSize: auto is left out: ${chosen.why}`);
+  return chosen?.tokens ?? undefined;
+}
+
 function modelSection(
   model: CachedModel,
-  own: DesiredModel | undefined,
+  own: (Omit<DesiredModel, "ctxSize"> & { readonly ctxSize: number | undefined }) | undefined,
   named: FileValues,
   isKnown: (key: string) => boolean,
   findings: Map<string, string>,

@@ -1,12 +1,21 @@
-// loads.json: with which settings each model's process gave a token last, and which ones failed since, by the router's ids.
+// loads.json: with which settings each model's process gave a token last, which ones failed since, and the contexts that were chosen,
+// by the router's ids.
 import { join } from "node:path";
-import { isJsonObject } from "../core/json.ts";
+import { isJsonObject, type JsonObject } from "../core/json.ts";
 import { createSerial } from "../core/serial.ts";
-import type { LoadInputs, LoadRecord, LoadRecords } from "../plan/load-record.ts";
+import type { ChosenContext, LoadFacts, LoadInputs, LoadRecord } from "../plan/load-record.ts";
 import { hasFallback, isSame } from "../plan/rollback.ts";
 import { readJsonState, type StateFiles } from "./state-folder.ts";
 
 export type LoadBook = Awaited<ReturnType<typeof openLoadBook>>;
+
+/** With what it was chosen for. */
+export interface RememberedContext extends ChosenContext {
+  /** Names all that decides it but the limits. */
+  readonly key: string;
+  /** Bytes by device. */
+  readonly limits: Readonly<Record<string, number>>;
+}
 
 /** Models come and go; those that were loaded longest ago are forgotten. */
 const mostEntries = 500;
@@ -18,7 +27,9 @@ export async function openLoadBook(options: {
 }) {
   const { warn, files } = options;
   const path = join(options.stateDir, "loads.json");
-  const records = new Map(await readJsonState(path, readRecords, { files, warn }));
+  const known = await readJsonState(path, readBook, { files, warn });
+  const records = new Map(known?.records);
+  const contexts = new Map(known?.contexts);
   const serial = createSerial();
 
   function note(id: string, record: LoadRecord): void {
@@ -30,7 +41,7 @@ export async function openLoadBook(options: {
 
   function write(): void {
     const models = Object.fromEntries([...records].map(([id, record]) => [id, recordBody(record)]));
-    const text = `${JSON.stringify({ models }, null, 2)}\n`;
+    const text = `${JSON.stringify({ models, contexts: Object.fromEntries(contexts) }, null, 2)}\n`;
     void serial(() => files.write(path, text)).catch((error: unknown) =>
       warn("how models were loaded could not be written", { error: String(error) }),
     );
@@ -43,7 +54,15 @@ export async function openLoadBook(options: {
   }
 
   return {
-    records: (): LoadRecords => records,
+    facts: (): LoadFacts => ({ records, contexts }),
+    /** For what it was chosen; undefined: none was. */
+    chosen: (id: string): RememberedContext | undefined => contexts.get(id),
+    choose: (id: string, context: RememberedContext): void => {
+      contexts.delete(id);
+      contexts.set(id, context);
+      for (const oldest of [...contexts.keys()].slice(0, -mostEntries)) contexts.delete(oldest);
+      write();
+    },
     /** A process has given a token. */
     verified: (id: string, inputs: LoadInputs): void => {
       const known = records.get(id);
@@ -63,6 +82,10 @@ export async function openLoadBook(options: {
       if (verified) note(id, { verified, failed: { ...inputs, why } });
     },
     forgive,
+    /** Where no context could be chosen it is tried again. */
+    forgiveChoices: (): void => {
+      for (const [id, { tokens }] of contexts) if (tokens === null) contexts.delete(id);
+    },
     /** Writes what is not written yet. */
     close: (): Promise<void> => serial(async () => undefined),
   };
@@ -76,14 +99,38 @@ function inputsBody({ settings, files, engine }: LoadInputs): object {
   return { settings: Object.fromEntries(settings), files, engine };
 }
 
-function readRecords(value: unknown): [string, LoadRecord][] | null {
-  if (!isJsonObject(value) || !isJsonObject(value["models"])) return null;
-  const entries = Object.entries(value["models"]).map(([id, entry]): [string, LoadRecord] | null => {
-    if (!isJsonObject(entry)) return null;
-    const verified = readInputs(entry["verified"]);
-    return verified && [id, { verified, failed: readFailed(entry["failed"]) }];
+interface Book {
+  readonly records: readonly (readonly [string, LoadRecord])[];
+  readonly contexts: readonly (readonly [string, RememberedContext])[];
+}
+
+function readBook(value: unknown): Book | null {
+  if (!isJsonObject(value)) return null;
+  const records = readAll(value["models"], readRecord);
+  const contexts = readAll(value["contexts"], readContext);
+  return records && contexts && { records, contexts };
+}
+
+/** Null: one of them cannot be understood. */
+function readAll<T>(value: unknown, read: (entry: JsonObject) => T | null): [string, T][] | null {
+  if (!isJsonObject(value)) return null;
+  const entries = Object.entries(value).map(([id, entry]): [string, T] | null => {
+    const found = isJsonObject(entry) ? read(entry) : null;
+    return found && [id, found];
   });
   return entries.every((entry) => entry !== null) ? entries : null;
+}
+
+function readContext({ tokens, why, key, limits }: JsonObject): RememberedContext | null {
+  const isSize = tokens === null || typeof tokens === "number";
+  if (!isSize || typeof why !== "string" || typeof key !== "string" || !isJsonObject(limits)) return null;
+  const entries = Object.entries(limits).filter((entry): entry is [string, number] => typeof entry[1] === "number");
+  return { tokens, why, key, limits: Object.fromEntries(entries) };
+}
+
+function readRecord({ verified, failed }: JsonObject): LoadRecord | null {
+  const inputs = readInputs(verified);
+  return inputs && { verified: inputs, failed: readFailed(failed) };
 }
 
 function readFailed(value: unknown): LoadRecord["failed"] {

@@ -76,7 +76,10 @@ function applied(id: string, input: StatusInput, cached: CachedModel | undefined
   if (observed.preset.state === "unknown" || observed.router.models.state === "unknown")
     return finding("Applied", "NotObserved");
   const preset = observed.preset.value;
-  const asked = desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize;
+  const given = desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize;
+  if (given === "auto" && !observed.loads.contexts.has(cached.upstreamId))
+    return finding("Applied", "Pending", "The largest context that fits is being looked for.");
+  const asked = given === "auto" ? undefined : given;
   const wanted =
     asked === undefined ? presetCtxSize(preset, cached.upstreamId) : runnableContext(asked, cached.nCtxTrain);
   const listed = observed.router.models.value.find((model) => model.id === cached.upstreamId);
@@ -90,7 +93,8 @@ function applied(id: string, input: StatusInput, cached: CachedModel | undefined
       ? `; the model was trained for ${trained} and gets no more`
       : "";
   const raised = asked !== undefined && asked !== wanted ? `; ${asked} is less than the engine can run` : "";
-  return finding("Applied", "InForce", `It runs with ${size}${capped}${raised}.`);
+  const chosen = given === "auto" ? ", the largest that fits beside what is pinned" : "";
+  return finding("Applied", "InForce", `It runs with ${size}${chosen}${capped}${raised}.`);
 }
 
 function loaded({ observed: { router }, requests }: StatusInput, cached: CachedModel | undefined): Finding {

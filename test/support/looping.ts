@@ -1,6 +1,8 @@
 // The loop on a world of a few variables: a document, a cache that holds names, and a clock that the test moves.
+
 import type { TestContext } from "node:test";
 import { type Desired, type DesiredState, toDesired, toTree } from "../../src/desired/document/document.ts";
+import { noLoads } from "../../src/plan/load-record.ts";
 import {
   type CachedModel,
   type CacheSnapshot,
@@ -79,7 +81,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
     };
     return {
       workers: { workers: [], answering: false },
-      loads: new Map(),
+      loads: noLoads,
       cache: world.cacheState === "known" ? cache : { state: "unknown", why: "the test says so" },
       preset: { state: "known", value: preset === "" ? emptyPreset : parsePreset(preset) },
       router: {

@@ -42,7 +42,8 @@ export interface Variant {
 
 export interface DesiredModel {
   readonly id: string;
-  readonly ctxSize?: number;
+  /** `auto`: the largest that fits beside the pinned models. */
+  readonly ctxSize?: number | "auto";
   /** Further names for clients. */
   readonly aliases?: readonly string[];
   readonly variants?: readonly Variant[];

@@ -22,7 +22,7 @@ async function fresh(t: TestContext): Promise<{ stateDir: string; store: Desired
   return { stateDir, store: await open(stateDir) };
 }
 
-function sizes(state: DesiredState): Record<string, number | undefined> {
+function sizes(state: DesiredState): Record<string, number | "auto" | undefined> {
   return Object.fromEntries(state.document.models.map(({ id, ctxSize }) => [id, ctxSize]));
 }
 
@@ -189,7 +189,7 @@ describe("edits", () => {
     const raise = (): Promise<DesiredState> =>
       store.edit(({ document }) => {
         const before = document.models.find(({ id }) => id === "acme/a:Q8_0")?.ctxSize ?? 0;
-        return { patch: { models: { "acme/a:Q8_0": { ctxSize: before + 1 } } } };
+        return { patch: { models: { "acme/a:Q8_0": { ctxSize: Number(before) + 1 } } } };
       }, "api");
     await Promise.all(Array.from({ length: 20 }, raise));
     assert.deepEqual(sizes(store.current()), { "acme/a:Q8_0": 20 });

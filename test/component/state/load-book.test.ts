@@ -21,7 +21,7 @@ test("settings that worked and failed are remembered, and a failure is forgiven 
   const first = await open();
   assert.equal(first.hasFallback("a", inputs("1")), false, "nothing has worked yet");
   first.failed("a", inputs("1"), "no");
-  assert.equal(first.records().size, 0);
+  assert.equal(first.facts().records.size, 0);
   first.verified("a", inputs("1"));
   assert.equal(first.hasFallback("a", inputs("1")), false, "the same is no other");
   assert.equal(first.hasFallback("a", inputs("2", "g")), false, "other files may be the cause");
@@ -32,14 +32,17 @@ test("settings that worked and failed are remembered, and a failure is forgiven 
   await first.close();
 
   const second = await open();
-  assert.deepEqual([...second.records()], [["a", { verified: inputs("1"), failed: { ...inputs("2"), why: "no" } }]]);
+  assert.deepEqual(
+    [...second.facts().records],
+    [["a", { verified: inputs("1"), failed: { ...inputs("2"), why: "no" } }]],
+  );
   second.forgive((id) => id === "b");
-  assert.ok(second.records().get("a")?.failed);
+  assert.ok(second.facts().records.get("a")?.failed);
   second.forgive((id) => id === "a");
-  assert.equal(second.records().get("a")?.failed, null);
+  assert.equal(second.facts().records.get("a")?.failed, null);
   await second.close();
 
   await writeFile(join(stateDir, "loads.json"), '{"models":{"a":{}}}');
-  assert.deepEqual([(await open()).records().size, warnings.length], [0, 1]);
+  assert.deepEqual([(await open()).facts().records.size, warnings.length], [0, 1]);
   assert.ok((await readdir(stateDir)).some((name) => name.startsWith("loads.json.corrupt-")));
 });

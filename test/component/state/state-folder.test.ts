@@ -19,7 +19,7 @@ interface Open {
   readonly told: StateFolderReport[];
   edit(size: number): Promise<unknown>;
   /** The context size that the disk would give a next start. */
-  onDisk(): Promise<number | undefined>;
+  onDisk(): Promise<number | "auto" | undefined>;
 }
 
 /** A folder with a document of one model, as a gateway has it. */

@@ -55,7 +55,7 @@ function passOf({
   return {
     desired: { generation: 1, tree, document: toDesired(tree), etag: "", applied: null },
     observed: { ...observed, router: { ...observed.router, phase } },
-    plan: { actions, held, findings, unmanaged: [], spared: [], rolledBack: new Set<string>() },
+    plan: { actions, held, findings, unmanaged: [], spared: [], rolledBack: new Set<string>(), autos: new Map() },
     running,
   };
 }

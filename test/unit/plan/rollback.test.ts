@@ -41,7 +41,11 @@ function planned({ document, verified, failed = null, build = "1", preset }: Sce
     verified: inputs(new Map(Object.entries(verified))),
     failed: { ...inputs(asked), why: "bad type" },
   };
-  const observed = { ...bare, loads: new Map([[id, record]]), router: { ...bare.router, build } };
+  const observed = {
+    ...bare,
+    loads: { records: new Map([[id, record]]), contexts: new Map() },
+    router: { ...bare.router, build },
+  };
   const found = plan(desired, observed, context);
   return { found, settings: Object.fromEntries(settingsOf(desired, observed)) };
 }
@@ -101,4 +105,26 @@ test("nothing is rolled back to what differs in the content of files alone", () 
   assert.equal(hasFallback(record, inputs({ "chat-template-file": "/t", tags: "files-2" })), false);
   assert.equal(hasFallback(record, inputs({ "chat-template-file": "/u", tags: "files-2" })), true);
   assert.equal(hasFallback(record, inputs({}, "g")), false);
+});
+
+test("ctxSize: auto waits for its choice, takes it, and says where there is none", () => {
+  const desired = desiredFrom({
+    context: { default: 2048 },
+    models: [{ id, ctxSize: "auto", preset: { threads: 2 } }],
+  });
+  const bare = world(desired, { files: ["acme/a/a-Q8_0.gguf"], preset: "[*]\noffline = true\n" });
+  const planWith = (contexts: ReadonlyMap<string, { tokens: number | null; why: string }>) =>
+    plan(desired, { ...bare, loads: { records: new Map(), contexts } }, context);
+  const waits = planWith(new Map());
+  assert.deepEqual(waits.actions, []);
+  assert.deepEqual(
+    waits.held.map(({ why, because }) => `${why}: ${because}`),
+    [`waiting: the context of ${id} is being chosen`],
+  );
+  assert.equal(waits.autos.get(id)?.get("threads"), "2");
+  assert.equal(waits.autos.get(id)?.has("ctx-size"), false);
+  const [write] = planWith(new Map([[id, { tokens: 4096, why: "" }]])).actions;
+  assert.match(write?.kind === "preset.write" ? write.text : "", /ctx-size = 4096/);
+  const none = planWith(new Map([[id, { tokens: null, why: "none fits beside the pinned models" }]]));
+  assert.equal(none.findings.get(id), "ctxSize: auto is left out: none fits beside the pinned models");
 });

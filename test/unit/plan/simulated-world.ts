@@ -4,6 +4,7 @@
 import { GatewayError } from "../../../src/core/errors.ts";
 import type { Desired } from "../../../src/desired/document/document.ts";
 import { type Action, type BackoffEntry, laneOf, type Plan } from "../../../src/plan/actions.ts";
+import { noLoads } from "../../../src/plan/load-record.ts";
 import { type InventoryEntry, type Observed, type RouterSnapshot, restingSpeech } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { parsePreset } from "../../../src/plan/preset-file.ts";
@@ -77,7 +78,7 @@ export function createSimulatedWorld(options: {
     desired: options.desired,
     files: stored.files,
     observe: () => ({
-      loads: new Map(),
+      loads: noLoads,
       workers: workersOf(world.desired),
       cache: known(cache()),
       preset: known(parse(presetText)),

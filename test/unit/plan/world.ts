@@ -1,11 +1,13 @@
 // Snapshots of a made-up machine for the planner's tests: short to write, everything left out is filled in as it would be
 // on a machine at rest. Ids come from file names by the program's own rules.
+
 import { join } from "node:path/posix";
 import type { CachedRepo } from "../../../src/cache/layout/cached-repo.ts";
 import type { Snapshot, SnapshotFile } from "../../../src/cache/layout/models.ts";
 import { type Desired, type Removal, toDesired } from "../../../src/desired/document/document.ts";
 import { validateDocument } from "../../../src/desired/document/validate.ts";
 import { modelsIn, noFacts } from "../../../src/plan/cached-models.ts";
+import { noLoads } from "../../../src/plan/load-record.ts";
 import {
   type CacheSnapshot,
   type InventoryEntry,
@@ -247,7 +249,7 @@ export function world(desired: Desired, input: WorldInput): Observed {
       Object.entries(input.sources ?? {}).map(([source, stamp]) => [source, { path: join("/sources", source), stamp }]),
     ),
     documentFiles: new Map(),
-    loads: new Map(),
+    loads: noLoads,
   };
 }
 
@@ -288,7 +290,7 @@ function wantedText(
     speech: { transcription: restingSpeech, synthesis: restingSpeech },
     sources: new Map(),
     documentFiles: new Map(),
-    loads: new Map(),
+    loads: noLoads,
   };
   const { actions } = plan({ ...desired, suspend: false }, empty, { now: 0, backoff: new Map(), silenceLimitMs });
   const write = actions.find((action) => action.kind === "preset.write");

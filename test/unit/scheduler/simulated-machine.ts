@@ -307,10 +307,6 @@ export class Machine extends Settings {
     });
   }
 
-  private call(name: string, ms: number, run: () => void): void {
-    this.agenda.addOnce(name, this.time + ms, run);
-  }
-
   private drained(drain: number): void {
     const change = this.changes.get(drain);
     assert.ok(change && !change.isDrained, "drained once, and only while the change waits");

@@ -13,7 +13,6 @@ class Agenda {
     this.entries.splice(index, 0, { at, run });
   }
 
-  /** A call that the scheduler makes; one of a kind at a time. */
   addOnce(name: string, at: number, run: () => void): void {
     assert.ok(!this.calls.has(name), `no ${name} twice at once`);
     this.calls.add(name);
@@ -46,6 +45,11 @@ export abstract class Clock {
 
   after(ms: number, run: () => void): void {
     this.agenda.add(this.time + ms, run);
+  }
+
+  /** A call that the scheduler makes; one of a kind at a time. */
+  protected call(name: string, ms: number, run: () => void): void {
+    this.agenda.addOnce(name, this.time + ms, run);
   }
 
   /** Runs until this much time has passed. */

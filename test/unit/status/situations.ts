@@ -107,5 +107,14 @@ export const running: RunningAction = {
 };
 
 export function somePlan(parts: Partial<Plan>): Plan {
-  return { actions: [], held: [], unmanaged: [], spared: [], findings: new Map(), rolledBack: new Set(), ...parts };
+  return {
+    actions: [],
+    held: [],
+    unmanaged: [],
+    spared: [],
+    findings: new Map(),
+    rolledBack: new Set(),
+    autos: new Map(),
+    ...parts,
+  };
 }

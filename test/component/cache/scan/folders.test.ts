@@ -1,4 +1,5 @@
 // A scan among other programs' files, of folders that cannot be read and that vanish.
+
 import assert from "node:assert/strict";
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { surveyRepo } from "../../../../src/cache/scan/survey.ts";
 import { toDesired, toTree } from "../../../../src/desired/document/document.ts";
 import type { Router } from "../../../../src/engines/llama/router.ts";
 import { createObserver, readPreset } from "../../../../src/observe/observe.ts";
+import { noLoads } from "../../../../src/plan/load-record.ts";
 import {
   type CacheSnapshot,
   type InventoryEntry,
@@ -265,7 +267,7 @@ function observer(
     desired: () => toDesired(toTree({ version: 1 })),
     router,
     inventory: () => inventory,
-    loads: () => new Map(),
+    loads: () => noLoads,
     engine,
     speech: () => Promise.resolve({ transcription: restingSpeech, synthesis: restingSpeech }),
     onNewEngine: () => undefined,
