@@ -14,7 +14,7 @@ export async function readProcess(pid: number): Promise<{ readonly own: number; 
 }
 
 /**
- * Weights count once, though the engine has those that it arranged anew (Q8_0, Q4_0) also in the pages of the file, which the system may
+ * Weights count once, though the engine has those that it has rearranged (Q8_0, Q4_0) also in the pages of the file, which the system may
  * take back: a model of 5 GB would not be loaded a second time beside 10 GB. Buffers of the computation count whole: at first
  * the engine has touched a part of them.
  */

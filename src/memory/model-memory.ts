@@ -10,8 +10,6 @@ import type { Memory } from "./memory.ts";
 import { type ByDevice, host, type Need, scarcest } from "./need.ts";
 import type { Space } from "./space.ts";
 
-export type ModelMemory = ReturnType<typeof createModelMemory>;
-
 const noBytes: ByDevice = new Map();
 
 export function createModelMemory(options: {

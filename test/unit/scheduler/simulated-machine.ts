@@ -1,7 +1,7 @@
 // A router, its clients and changes in virtual time, around the scheduler's state: loads take time, fail, stall and are lost, and
 // so are events. Checks the safety properties at every step.
 import assert from "node:assert/strict";
-import { type GatewayError } from "../../../src/core/errors.ts";
+import type { GatewayError } from "../../../src/core/errors.ts";
 import { decide } from "../../../src/scheduler/state/decide.ts";
 import type { Effect, Event, Ticket } from "../../../src/scheduler/state/events.ts";
 import { State } from "../../../src/scheduler/state/state.ts";
@@ -103,14 +103,13 @@ export class Machine extends Settings {
   }
 
   /** It does not answer, and its models do. */
-  silenceRouter(): void {
-    this.isReady = false;
+  silenceRouter(isReady = false): void {
+    this.isReady = isReady;
     this.observe();
   }
 
   startRouter(): void {
-    this.isReady = true;
-    this.observe();
+    this.silenceRouter(true);
   }
 
   /** A change that drains the models, ends their processes, and lets requests in again. */
