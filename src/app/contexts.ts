@@ -81,7 +81,7 @@ function candidatesIn({ desired: { document }, observed: { cache, preset }, plan
 }
 
 function identityOf({ model, values, isPinned }: Candidate): unknown {
-  return [model.upstreamId, filesIdentity(model), isPinned, [...values].map(String).toSorted((a, b) => (a < b ? -1 : 1))];
+  return [model.upstreamId, filesIdentity(model), isPinned, [...values].toSorted(([a], [b]) => (a < b ? -1 : 1))];
 }
 
 function hashOf(value: unknown): string {
