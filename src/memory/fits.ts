@@ -24,7 +24,7 @@ export function fitsFact(
 }
 
 /** `5.1 GiB of 7.5 GiB`; of several devices each, with its name. */
-export function needText({ bytes }: Need, limits: ByDevice): string {
+function needText({ bytes }: Need, limits: ByDevice): string {
   const taken = [...bytes].filter(([device, count]) => count > 0 || bytes.size === 1 || device !== host);
   const texts = taken.map(([device, count]) => {
     const limit = [...limits].find(([name]) => name.toLowerCase() === device.toLowerCase())?.[1];

@@ -119,8 +119,8 @@ test("what a model takes is known before it is loaded, within 5 % or 64 MiB; one
     const id = idOf({ name: "small" });
     const need = before.get(id)?.runtime?.need;
     const { body: list } = await gateway.json("/v1/models");
-    const entry = (list["data"] as { id: string; meta: object }[]).find((model) => model.id === id);
-    assert.deepEqual((entry?.meta as { memory?: object }).memory, need);
+    const entry = (list["data"] as { id: string; meta: { memory?: object } }[]).find((model) => model.id === id);
+    assert.deepEqual(entry?.meta.memory, need);
     const { body: shown } = await gateway.json("/api/show", postWith({ model: id }));
     assert.deepEqual(shown["memory"], need);
     const { body: disk } = await gateway.json("/api/models/disk");
