@@ -27,6 +27,7 @@ async function scene(t: TestContext, ids: readonly string[]) {
       runFitTool(tool, args, { stateDir: folders.stateDir, environment: process.env, signal: over.signal }),
     devices: async () => [],
     mainMemory: () => 2 ** 50,
+    limits: () => new Map(),
     onKnown: () => undefined,
     warn: () => undefined,
   });

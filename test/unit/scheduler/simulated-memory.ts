@@ -1,6 +1,5 @@
 // The memory of the simulated machine: one device, whose bytes are small numbers.
 import type { ByDevice, Memory } from "../../../src/scheduler/state/world.ts";
-import type { Process } from "./machine-parts.ts";
 
 const bytes = (count: number): ByDevice => new Map([["Host", count]]);
 
@@ -19,7 +18,7 @@ export class SimulatedMemory {
     return need === 0 || others.reduce((sum, other) => sum + (this.needs.get(other) ?? 0), need) <= this.most;
   }
 
-  seen(processes: ReadonlyMap<string, Process>): Memory {
+  seen(processes: ReadonlyMap<string, { readonly value: string }>): Memory {
     const need = (id: string): ByDevice | null | undefined => {
       const known = this.needs.has(id) ? this.needs.get(id) : 0;
       return typeof known === "number" ? bytes(known) : known;
@@ -34,7 +33,7 @@ export class SimulatedMemory {
   }
 
   /** What a process takes while it is loaded counts as another program's. */
-  private loading(processes: ReadonlyMap<string, Process>): number {
+  private loading(processes: ReadonlyMap<string, { readonly value: string }>): number {
     const loading = [...processes].filter(([, { value }]) => value === "loading");
     return loading.reduce((sum, [id]) => sum + (this.needs.get(id) ?? 0), 0);
   }
