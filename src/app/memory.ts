@@ -7,6 +7,7 @@ import { createHostReader } from "../memory/host.ts";
 import { createMemory, type Memory } from "../memory/memory.ts";
 import { createModelMemory } from "../memory/model-memory.ts";
 import { createSpace } from "../memory/space.ts";
+import { parsePreset } from "../plan/preset-file.ts";
 import type { Base } from "./events.ts";
 import type { Machine } from "./machine.ts";
 import type { State } from "./state.ts";
@@ -54,6 +55,10 @@ export function createMemoryFacts(
     memory
       .see(desired.document, observed)
       .catch((error: unknown) => warn("what models take of memory was not looked up", { error: String(error) }));
+  });
+  events.on("actionSettled", ({ action }) => {
+    const { loadedPreset } = router.snapshot();
+    if (action.kind === "router.reload" && loadedPreset !== null) memory.seePreset(parsePreset(loadedPreset));
   });
   const close = async (): Promise<void> => {
     over.abort();

@@ -70,7 +70,11 @@ export function createServer({ core, keys, pulls, answers, files, status, ...end
     families: {
       ...deps,
       ...upstreamParts(core, { stopping, cutOff: run.cutOff }),
-      chatContext: createChatContext({ ...deps, mode: settings.writes === "file" ? "ignore" : settings.chatContext }),
+      chatContext: createChatContext({
+        ...deps,
+        mode: settings.writes === "file" ? "ignore" : settings.chatContext,
+        requireContext: (id, tokens) => core.memory.models.requireContext(deps.catalog.resolve(id).upstreamId, tokens),
+      }),
       routerReady: core.router.isReady,
       onFailure: (error, model) => {
         if (error.code !== "shutting_down") logger.warn({ err: error, model, code: error.code }, "a generation failed");

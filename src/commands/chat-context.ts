@@ -30,6 +30,8 @@ interface ChatContextOptions {
   readonly catalog: Pick<Catalog, "view">;
   readonly edits: Pick<Edits, "setContextSize">;
   readonly scheduler: Pick<Scheduler, "tryAcquire" | "acquire" | "enter">;
+  /** Errors: `too_large` for a size with which the model would never be loaded again. */
+  readonly requireContext: (id: string, tokens: number) => Promise<void>;
 }
 
 export function createChatContext(options: ChatContextOptions) {
@@ -68,6 +70,7 @@ export function createChatContext(options: ChatContextOptions) {
     const set = isSet(model, size);
     if (set && !isRepeated) return;
     const wanted = set ? (catalog.view(model)?.contextSet ?? size) : size;
+    if (!set) await options.requireContext(model, wanted);
     await edits.setContextSize(model, wanted, { by: "http:chat", signal });
   });
 

@@ -11,7 +11,7 @@ import { type FitsFact, fitsFact } from "./fits.ts";
 import { createJobs } from "./jobs.ts";
 import { type ByDevice, bytesOf, type Estimate, host, type Need, needOf } from "./need.ts";
 import { type Question, questionOf } from "./question.ts";
-import { contextStep, createRemedies, largestContext, type Overrides, type Remedy } from "./remedy.ts";
+import { contextStep, createRemedies, heldOf, largestContext, type Overrides, type Remedy } from "./remedy.ts";
 
 export type Memory = ReturnType<typeof createMemory>;
 
@@ -75,10 +75,15 @@ export function createMemory(options: MemoryOptions) {
   }
 
   /** The largest context up to the one in force that fits; null: none does. Errors: `engine_failed`, as for settings that it cannot take. */
-  function contextFor(model: CachedModel, within: ByDevice, overrides: Overrides): Promise<number | null> {
+  function contextFor(
+    model: CachedModel,
+    within: ByDevice,
+    overrides: Overrides,
+    most = world.contextOf(model),
+  ): Promise<number | null> {
     const ask = async (tokens: number): Promise<ByDevice> =>
       bytesOf(await estimates.ask(questionFor(model, { ...overrides, "ctx-size": String(tokens) })));
-    return largestContext(ask, within, world.contextOf(model));
+    return largestContext(ask, within, most);
   }
 
   function remedyFor(model: CachedModel, within: ByDevice): Remedy | null | undefined {
@@ -98,6 +103,8 @@ export function createMemory(options: MemoryOptions) {
       }
       for (const id of world.named(desired)) lookUp(id, false);
     },
+    /** What the router has read, before the snapshot that shows it. */
+    seePreset: world.seePreset,
     /** null: cannot be known (`why`); undefined: not asked yet, or being asked. One that is asked for comes first. */
     need: (upstreamId: string): Need | null | undefined => lookUp(upstreamId, true),
     /** Why the need cannot be known; null: it is, or it is being asked. */
@@ -113,6 +120,11 @@ export function createMemory(options: MemoryOptions) {
       const need = estimates.known(question);
       if (!need) return estimating;
       return fitsFact(need, limits(), () => remedyFor(model, limits()));
+    },
+    /** The largest context up to `most` that fits into a little less; null: none does, or that cannot be known. */
+    largest: async (upstreamId: string, within: ByDevice, most: number): Promise<number | null> => {
+      const model = modelOf(upstreamId);
+      return model ? contextFor(model, heldOf(within), {}, most).catch(() => null) : null;
     },
     /** What would make a model fit into so much; null: that cannot be known, undefined: it is being sought. */
     remedy: (upstreamId: string, within: ByDevice): Remedy | null | undefined => {
@@ -141,7 +153,12 @@ function readers({ estimates, world }: { readonly estimates: Estimates; readonly
     knownOf: (question: Question): Need | null => estimates.known(question),
     /** The answer to any question. Errors: `engine_failed`, `cancelled`. */
     ask: (question: Question): Promise<Estimate> => estimates.ask(question),
-    /** As soon as it is there; null: it cannot be known. */
+    /** Of a model in the cache, with some settings in place of its own. */
+    questionWith: (upstreamId: string, overrides: Overrides): Question | null => {
+      const model = modelOf(upstreamId);
+      return model ? questionFor(model, overrides) : null;
+    },
+    /** The answer to any question, as soon as it is there; null: it cannot be known. */
     needFor: async (question: Question): Promise<Need | null> => {
       if (world.isRemote() || !estimates.isReady()) return null;
       const known = estimates.known(question);
@@ -175,6 +192,9 @@ function createWorld() {
       if (cache.state === "unknown" || found.state === "unknown") return;
       models = cache.value.models;
       preset = found.value;
+    },
+    seePreset: (found: PresetFile): void => {
+      preset = found;
     },
     /** Models run on workers, which have the memory. */
     isRemote: () => isRemote,

@@ -1,4 +1,5 @@
 // What the scheduler asks about memory: what loaded models take, why one does not fit, and whether a load ran out of it.
+import { GatewayError } from "../core/errors.ts";
 import { isMemoryShortage } from "../core/load-output.ts";
 import { memoryText } from "../core/memory-text.ts";
 import type { EngineDevice } from "../engines/llama/devices.ts";
@@ -7,7 +8,7 @@ import { placeOf, remedyText } from "./fits.ts";
 import type { HostReader } from "./host.ts";
 import { measuredBytes, readProcess } from "./measure.ts";
 import type { Memory } from "./memory.ts";
-import { type ByDevice, host, type Need, scarcest } from "./need.ts";
+import { type ByDevice, fitsIn, host, type Need, scarcest } from "./need.ts";
 import type { Space } from "./space.ts";
 
 const noBytes: ByDevice = new Map();
@@ -15,7 +16,10 @@ const noBytes: ByDevice = new Map();
 export function createModelMemory(options: {
   readonly space: Space;
   readonly reader: Pick<HostReader, "kills">;
-  readonly facts: Pick<Memory, "need" | "estimated" | "remedy" | "noteMeasured">;
+  readonly facts: Pick<
+    Memory,
+    "need" | "needFor" | "questionWith" | "estimated" | "remedy" | "largest" | "noteMeasured"
+  >;
   readonly instances: Pick<Instances, "list" | "get" | "detachedUsers">;
   /** Those beside main memory. */
   readonly listDevices: () => Promise<readonly EngineDevice[]>;
@@ -76,6 +80,16 @@ export function createModelMemory(options: {
       const remedy = facts.remedy(id, left);
       if (remedy === undefined) return null;
       return `${sumText(need(id), left)}${remedy === null ? "" : `: ${remedyText(remedy)}`}`;
+    },
+    /** Errors: `too_large` for a context with which the model would not fit alone, where that can be known. */
+    requireContext: async (id: string, tokens: number): Promise<void> => {
+      const question = facts.questionWith(id, { "ctx-size": String(tokens) });
+      const asked = question && (await facts.needFor(question));
+      const limits = space.limits();
+      if (!asked || fitsIn(asked.bytes, limits)) return;
+      const most = await facts.largest(id, limits, tokens);
+      const remedy = most === null ? "" : `: a context of ${most} would fit`;
+      throw new GatewayError("too_large", `${id} with a context of ${tokens} ${sumText(asked, limits)}${remedy}`);
     },
     /** A load is about to begin. */
     begin: (id: string): Promise<void> | null => {

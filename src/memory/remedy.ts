@@ -45,8 +45,6 @@ interface Found {
   remedy: Remedy | null | undefined;
 }
 
-/** What is free changes all the time, and a process takes a little more than its buffers: so much of it holds when it is tried. */
-const heldPart = 31 / 32;
 /** A remedy for less than this is too small. */
 const usefulPart = 7 / 8;
 
@@ -65,7 +63,7 @@ export function createRemedies(startJob: (key: string, work: () => Promise<void>
     ): Remedy | null | undefined => {
       const holding = found.filter((each) => each.key === key && fitsIn(each.within, limits));
       if (!holding.some(({ within }) => fitsIn(partOf(limits, usefulPart), within))) {
-        const next: Found = { key, within: partOf(limits, heldPart), remedy: undefined };
+        const next: Found = { key, within: heldOf(limits), remedy: undefined };
         found.push(next);
         startJob(`remedy ${key} ${JSON.stringify([...next.within])}`, async () => {
           const plain = await contextFor(next.within, {}).catch(() => undefined);
@@ -76,6 +74,11 @@ export function createRemedies(startJob: (key: string, work: () => Promise<void>
       return holding.findLast(({ remedy }) => remedy !== undefined)?.remedy;
     },
   };
+}
+
+/** What is free changes all the time, and a process takes a little more than its buffers: so much of it holds when it is tried. */
+export function heldOf(limits: ByDevice): ByDevice {
+  return partOf(limits, 31 / 32);
 }
 
 function partOf(limits: ByDevice, part: number): ByDevice {

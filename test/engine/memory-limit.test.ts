@@ -95,6 +95,14 @@ test(`seed ${seed}: ${count} loads under a limit of memory`, { timeout: 60_000 +
   for (const id of [a, b, a, b]) await gateway.ask(id);
   assert.deepEqual(loadsBegun(gateway), [a, b], "two that fit are not swapped");
   await askWithRemedy(gateway, huge);
+  const [native, anthropic] = await Promise.all(
+    ["/api/chat", "/v1/messages"].map((path) => gateway.json(path, chatWith(huge, "hi", { max_tokens: 9 }))),
+  );
+  assert.match(
+    String(native?.body["error"]),
+    /^acme\/huge:Q8_0 needs 1\.\d GiB of main memory, and \d+ MiB are free for it: a context/,
+  );
+  assert.deepEqual([native?.status, anthropic?.status, anthropic?.body["type"]], [507, 507, "error"]);
   await until("a load by hand is refused at once, too", async () => {
     const load = await gateway.json("/v1/models/load", postWith({ model: huge }));
     return load.status === 507 && codeOf(load) === "too_large";

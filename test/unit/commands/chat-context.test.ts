@@ -49,6 +49,7 @@ function world(mode: ChatContextMode = "apply", first = 8192): World {
     fails: null,
     set: (next) => (queue = queue.then(() => reload(next))),
     chats: createChatContext({
+      requireContext: async () => undefined,
       mode,
       catalog: { view: () => ({ contextSet: size, contextLength: size }) as never },
       edits: {
