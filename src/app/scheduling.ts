@@ -48,8 +48,7 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     onUse: (id) => events.emit("modelInUse", id),
     onIdle: (id) => events.emit("modelIdle", id),
     askFirstToken,
-    // The lines have the wall clock's time.
-    outputSince: (id, since) => logs.readSince(id, Date.now() - (steadyNow() - since)),
+    outputSince: (id, since) => logs.readLast(id, steadyNow() - since),
     ...followLoads(parts, modelOf),
     onLoadFailed: (id) => {
       void checkFiles(modelOf(id));
