@@ -62,6 +62,6 @@ models:
   assert.equal((await contextLengths(gateway))[alpha], 8192);
   const wrong = await gateway.json("/api/desired", patchWith({ models: { [alpha]: { ctxSize: "most" } } }));
   assert.equal(codeOf(wrong), "invalid_document");
-  assert.match(JSON.stringify(wrong.body), /a number of tokens or auto/);
+  assert.match(JSON.stringify(wrong.body), /is not of the form 8192 or auto/);
   assert.equal((await gateway.json("/v1/chat/completions", chatWith(alpha))).status, 200);
 });

@@ -56,7 +56,7 @@ const mostRead = 100;
 const forms: ReadonlyMap<string, string> = new Map([
   [modelSchema.properties.id.pattern, idForm],
   [modelSchema.properties.revision.pattern, "a branch, tag or commit"],
-  [autoPattern, "a number of tokens or auto"],
+  [autoPattern, "8192 or auto"],
   [speechSchema.properties.transcription.properties.model.pattern, "ggml-NAME.bin or NAME"],
   [speechSchema.properties.synthesis.properties.voice.pattern, "a voice's id, such as en_US-lessac-medium"],
   [sizePattern, "a number of bytes or a size such as 2GiB or 512MiB"],

@@ -123,9 +123,10 @@ export function createEngineLogs(options: {
         const timeIn = ({ text }: LogLine): string => text.slice(0, timeLength);
         return log === null ? lines.toSorted((a, b) => compare(timeIn(a), timeIn(b))) : lines;
       }),
-    /** What a model has printed since then (ms since the epoch), at most its last lines, without their times. */
-    readSince: (log: string, since: number): Promise<readonly string[]> =>
+    /** What a model has printed in the last so many ms, at most its last lines, without their times. */
+    readLast: (log: string, ms: number): Promise<readonly string[]> =>
       reading(async () => {
+        const since = now() - ms;
         const lines = (await linesIn(log, mostRead)).map(({ text }) => text);
         const news = lines.filter((text) => Date.parse(text.slice(0, timeLength)) >= since);
         return news.map((text) => text.slice(timeLength + 1));

@@ -50,7 +50,7 @@ describe("the engine", () => {
   it("is found with the options that it knows, and the finding is told", async (t) => {
     const { bin, source, changes } = await looking(t);
     const path = await program(bin, "one");
-    assert.deepEqual(source.state(), { binary: "missing", knownOptions: null });
+    assert.deepEqual(source.state(), { binary: "missing", build: "", knownOptions: null });
     await source.prepare(signal);
     assert.equal(source.path(), path);
     assert.equal(source.state().binary, "present");
@@ -132,7 +132,8 @@ describe("the engine", () => {
     await mkdir(bin);
     await writeFile(join(bin, "llama-server"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
     await source.prepare(signal);
-    assert.deepEqual(source.state(), { binary: "present", knownOptions: null });
+    const { binary, build, knownOptions } = source.state();
+    assert.deepEqual([binary, build !== "", knownOptions], ["present", true, null]);
   });
 });
 

@@ -83,7 +83,7 @@ const wrong: readonly (readonly [why: string, text: string, problems: readonly S
   [
     "a size that is no number",
     'version: 1\nmodels:\n  - id: a/b:c\n    ctxSize: "5"\n',
-    [at(4, 14, "models[0].ctxSize", "must be integer")],
+    [at(4, 14, "models[0].ctxSize", '"5" is not of the form 8192 or auto')],
   ],
   ["a size below one", "version: 1\ncontext: { default: 0 }\n", [at(2, 21, "context.default", "must be >= 1")]],
   [
