@@ -56,18 +56,12 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     onUse: (id) => events.emit("modelInUse", id),
     onIdle: (id) => events.emit("modelIdle", id),
     askFirstToken,
-<<<<<<< HEAD
-    // The lines have the wall clock's time.
-    outputSince: (id, since) => logs.readSince(id, Date.now() - (steadyNow() - since)),
+    outputSince: (id, since) => logs.readLast(id, steadyNow() - since),
     ...loads,
     onLoadVerified: (id) => {
       void measure(id);
       loads.onLoadVerified(id);
     },
-=======
-    outputSince: (id, since) => logs.readLast(id, steadyNow() - since),
-    ...followLoads(parts, modelOf),
->>>>>>> token
     onLoadFailed: (id) => {
       void checkFiles(modelOf(id));
       events.emit("loadFailed", id);
