@@ -31,7 +31,7 @@ export function hasFallback({ verified }: LoadRecord, inputs: LoadInputs): boole
   return isSameMachine && differences(inputs.settings, verified.settings).some((key) => key !== identityKey);
 }
 
-function isSame(a: LoadInputs, b: LoadInputs): boolean {
+export function isSame(a: LoadInputs, b: LoadInputs): boolean {
   return a.files === b.files && a.engine === b.engine && differences(a.settings, b.settings).length === 0;
 }
 
