@@ -37,3 +37,12 @@ export interface LoadFacts {
 }
 
 export const noLoads: LoadFacts = { records: new Map(), contexts: new Map() };
+
+export function isSameLoad(a: LoadInputs, b: LoadInputs): boolean {
+  return a.files === b.files && a.engine === b.engine && differences(a.settings, b.settings).length === 0;
+}
+
+/** Keys of settings that are not alike. */
+export function differences(a: Settings, b: Settings): string[] {
+  return [...new Set([...a.keys(), ...b.keys()])].filter((key) => a.get(key) !== b.get(key));
+}

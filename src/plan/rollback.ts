@@ -1,5 +1,12 @@
 // Settings with which models have worked, and when they take the place of others that do not. Pure.
-import type { LoadInputs, LoadRecord, LoadRecords, Settings } from "./load-record.ts";
+import {
+  differences,
+  isSameLoad,
+  type LoadInputs,
+  type LoadRecord,
+  type LoadRecords,
+  type Settings,
+} from "./load-record.ts";
 import { type CachedModel, filesOf } from "./observed.ts";
 import { markedIn, ownValues, type PresetFile } from "./preset-file.ts";
 import type { WantedSection } from "./render-preset.ts";
@@ -31,14 +38,6 @@ export function hasFallback({ verified }: LoadRecord, inputs: LoadInputs): boole
   return isSameMachine && differences(inputs.settings, verified.settings).some((key) => key !== identityKey);
 }
 
-export function isSame(a: LoadInputs, b: LoadInputs): boolean {
-  return a.files === b.files && a.engine === b.engine && differences(a.settings, b.settings).length === 0;
-}
-
-function differences(a: Settings, b: Settings): string[] {
-  return [...new Set([...a.keys(), ...b.keys()])].filter((key) => a.get(key) !== b.get(key));
-}
-
 /** Models whose settings in this file, the one that the document asks for, are known to fail. */
 export function failingSettings(
   asked: PresetFile,
@@ -53,7 +52,7 @@ export function failingSettings(
       // At the start it has not been looked for yet.
       const engine = build === "" ? record.failed.engine : build;
       const inputs = { settings: settingsIn(asked, model.upstreamId), files: filesIdentity(model), engine };
-      return isSame(record.failed, inputs) && hasFallback(record, inputs) ? [[model, record] as const] : [];
+      return isSameLoad(record.failed, inputs) && hasFallback(record, inputs) ? [[model, record] as const] : [];
     }),
   );
 }

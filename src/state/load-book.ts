@@ -3,8 +3,14 @@
 import { join } from "node:path";
 import { isJsonObject, type JsonObject } from "../core/json.ts";
 import { createSerial } from "../core/serial.ts";
-import type { ChosenContext, LoadFacts, LoadInputs, LoadRecord } from "../plan/load-record.ts";
-import { hasFallback, isSame } from "../plan/rollback.ts";
+import {
+  type ChosenContext,
+  isSameLoad,
+  type LoadFacts,
+  type LoadInputs,
+  type LoadRecord,
+} from "../plan/load-record.ts";
+import { hasFallback } from "../plan/rollback.ts";
 import { readJsonState, type StateFiles } from "./state-folder.ts";
 
 export type LoadBook = Awaited<ReturnType<typeof openLoadBook>>;
@@ -66,14 +72,14 @@ export async function openLoadBook(options: {
     /** A process has given a token. */
     verified: (id: string, inputs: LoadInputs): void => {
       const known = records.get(id);
-      if (known && isSame(known.verified, inputs)) return;
+      if (known && isSameLoad(known.verified, inputs)) return;
       // The settings that worked may be in force in place of those that failed.
       note(id, { verified: inputs, failed: known?.failed ?? null });
     },
     /** Whether other settings, which have worked, can take the place of these; not twice. */
     hasFallback: (id: string, inputs: LoadInputs): boolean => {
       const known = records.get(id);
-      if (known === undefined || (known.failed && isSame(known.failed, inputs))) return false;
+      if (known === undefined || (known.failed && isSameLoad(known.failed, inputs))) return false;
       return hasFallback(known, inputs);
     },
     /** No process gives a token with these. */

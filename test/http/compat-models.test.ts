@@ -23,7 +23,7 @@ async function start(t: TestContext): Promise<TestGateway> {
 
 /** What it takes of memory is known some time after the start; engine/memory-facts.test.ts has it. */
 function timeless(entry: { readonly meta?: unknown } | undefined): object {
-  const { memory: _, ...meta } = (entry?.meta ?? {}) as { readonly memory?: object };
+  const { memory: _, ...meta } = { ...(entry?.meta as object) } as { memory?: object };
   return { ...entry, created: 0, meta };
 }
 
