@@ -1,7 +1,7 @@
 // The safety properties of the scheduler: what must hold at every effect, whatever has happened.
 import assert from "node:assert/strict";
 import type { State } from "../../../src/scheduler/state/state.ts";
-import type { Change, Client } from "./machine-parts.ts";
+import type { Change, Client, Process } from "./machine-parts.ts";
 import type { SimulatedMemory } from "./simulated-memory.ts";
 
 /** What is judged: the state beside what has really happened. */
@@ -12,7 +12,7 @@ interface Watched {
   readonly memory: SimulatedMemory;
   readonly active: ReadonlySet<Client>;
   readonly loaded: ReadonlyMap<string, unknown>;
-  readonly processes: ReadonlyMap<string, unknown>;
+  readonly processes: ReadonlyMap<string, Process>;
   readonly pinned: ReadonlySet<string>;
   readonly requested: ReadonlySet<string>;
   readonly changes: ReadonlyMap<number, Change>;
@@ -43,7 +43,9 @@ export function requireSafeLoad(machine: Watched, id: string): void {
 export function requireSafeUnload(machine: Watched, id: string): void {
   const { requested, state, pinned, active, processes, slots, memory } = machine;
   const cause = state.models.get(id)?.unload?.cause;
-  if (typeof cause === "object" && !state.models.get(cause.slotFor)?.isShort) {
+  // What a load that was given up takes counts twice until it is gone.
+  const isSettled = [...processes.values()].every(({ value }) => value === "loaded");
+  if (typeof cause === "object" && isSettled && !state.models.get(cause.slotFor)?.isShort) {
     const isStaying = (other: string): boolean => other === id || !state.models.get(other)?.unload;
     const staying = [...processes.keys()].filter((other) => other !== cause.slotFor && isStaying(other));
     const fits = staying.length < slots && memory.fits(cause.slotFor, staying);
