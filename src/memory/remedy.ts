@@ -46,7 +46,7 @@ interface Found {
 }
 
 /** A remedy for less than this is too small. */
-const usefulPart = 7 / 8;
+const usefulPart = 13 / 16;
 
 export function createRemedies(startJob: (key: string, work: () => Promise<void>) => void) {
   let found: Found[] = [];
@@ -78,7 +78,7 @@ export function createRemedies(startJob: (key: string, work: () => Promise<void>
 
 /** What is free changes all the time, and a process takes a little more than its buffers: so much of it holds when it is tried. */
 export function heldOf(limits: ByDevice): ByDevice {
-  return partOf(limits, 31 / 32);
+  return partOf(limits, 15 / 16);
 }
 
 function partOf(limits: ByDevice, part: number): ByDevice {

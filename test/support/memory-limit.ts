@@ -1,4 +1,4 @@
-// A limit of memory for this test's process and all that it starts from now on: a cgroup of its own, where one can be made.
+// A limit of memory for what this test's process starts from now on: a cgroup of its own, where one can be made.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +7,8 @@ import { cleanUp, type Ending } from "./clean-up.ts";
 export interface MemoryLimit {
   /** null: no cgroup could be made. */
   readonly folder: string | null;
+  /** What this process takes from now on is not counted; what it has started stays limited. */
+  leave(): void;
   /** Processes that the system has ended for it. */
   kills(): number;
 }
@@ -27,15 +29,16 @@ export function limitMemory(t: Ending, bytes: number): MemoryLimit {
       rmdirSync(folder);
       continue;
     }
+    const leave = (): void => writeFileSync(join(parent, "cgroup.procs"), String(process.pid));
     cleanUp(t, () => {
-      writeFileSync(join(parent, "cgroup.procs"), String(process.pid));
+      leave();
       rmdirSync(folder);
     });
     const kills = (): number =>
       Number(/^oom_kill (\d+)$/m.exec(readFileSync(join(folder, killsFile), "utf8"))?.[1] ?? Number.NaN);
-    return { folder, kills };
+    return { folder, leave, kills };
   }
-  return { folder: null, kills: () => 0 };
+  return { folder: null, leave: () => undefined, kills: () => 0 };
 }
 
 /** Where there is no cgroup: `ulimit -v` of a process and of those that it starts from now on. */

@@ -45,7 +45,9 @@ export function requireSafeLoad(machine: Watched, id: string): void {
 export function requireSafeUnload(machine: Watched, id: string): void {
   const { requested, state, pinned, active, slots, memory } = machine;
   const cause = state.models.get(id)?.unload?.cause;
-  if (typeof cause === "object" && !state.models.get(cause.slotFor)?.isShort) {
+  // What a load that was given up takes counts twice until it is gone.
+  const isSettled = [...processes.values()].every(({ value }) => value === "loaded");
+  if (typeof cause === "object" && isSettled && !state.models.get(cause.slotFor)?.isShort) {
     const isStaying = (other: string): boolean => other === id || !state.models.get(other)?.unload;
     // As the list was read last: a process may have ended since.
     const placed = [...state.world.listed].flatMap(([other, value]) => (value === "unloaded" ? [] : [other]));
