@@ -1,6 +1,6 @@
 // Whether a model fits into memory, in words, with what would make it fit. Pure.
 import { memoryText } from "../core/memory-text.ts";
-import { type ByDevice, host, lacking, type Need } from "./need.ts";
+import { type ByDevice, host, type Need, scarcest } from "./need.ts";
 import type { Remedy } from "./remedy.ts";
 
 /** As the condition `Fits` has it. */
@@ -10,15 +10,16 @@ export interface FitsFact {
 }
 
 export function fitsFact(need: Need, limits: ByDevice, remedyOf: () => Remedy | null | undefined): FitsFact {
-  const short = lacking(need.bytes, limits);
-  if (!short) return { reason: "Fits", message: `It needs ${needText(need, limits)} (${need.source}).` };
+  const short = scarcest(need.bytes, limits);
+  if (!short || short.needed <= short.limit)
+    return { reason: "Fits", message: `It needs ${needText(need, limits)} (${need.source}).` };
   const needed = `It needs ${memoryText(short.needed)} of ${placeOf(short.device)} (${need.source}), where models may take ${memoryText(short.limit)}`;
   const remedy = remedyOf();
   return { reason: "TooLarge", message: remedy ? `${needed}: ${remedyText(remedy)}.` : `${needed}.` };
 }
 
 /** `5.1 GiB of 7.5 GiB`; of several devices each, with its name. */
-export function needText({ bytes }: Need, limits: ByDevice): string {
+function needText({ bytes }: Need, limits: ByDevice): string {
   const taken = [...bytes].filter(([device, count]) => count > 0 || bytes.size === 1 || device !== host);
   const texts = taken.map(([device, count]) => {
     const limit = [...limits].find(([name]) => name.toLowerCase() === device.toLowerCase())?.[1];

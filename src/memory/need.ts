@@ -71,20 +71,26 @@ export function needBody(need: Need) {
 
 /** Of a device without a limit nothing is known, so it sets none. Names are compared ignoring case. */
 export function fitsIn(bytes: ByDevice, limits: ByDevice): boolean {
-  return lacking(bytes, limits) === null;
+  return excessOf(bytes, limits) <= 0;
 }
 
-/** The device that lacks the most; null: everything fits. */
-export function lacking(
+/** Bytes that the device lacks which lacks the most; below 0: so many are left. */
+export function excessOf(bytes: ByDevice, limits: ByDevice): number {
+  const scarce = scarcest(bytes, limits);
+  return scarce ? scarce.needed - scarce.limit : Number.NEGATIVE_INFINITY;
+}
+
+/** The device that lacks the most, or has the least left; undefined: none has a limit. */
+export function scarcest(
   bytes: ByDevice,
   limits: ByDevice,
-): { readonly device: string; readonly needed: number; readonly limit: number } | null {
+): { readonly device: string; readonly needed: number; readonly limit: number } | undefined {
   const folded = new Map([...limits].map(([device, limit]) => [device.toLowerCase(), limit]));
-  const short = [...bytes].flatMap(([device, needed]) => {
+  const limited = [...bytes].flatMap(([device, needed]) => {
     const limit = folded.get(device.toLowerCase());
-    return limit !== undefined && needed > limit ? [{ device, needed, limit }] : [];
+    return limit === undefined ? [] : [{ device, needed, limit }];
   });
-  return short.toSorted((a, b) => b.needed - b.limit - (a.needed - a.limit))[0] ?? null;
+  return limited.toSorted((a, b) => b.needed - b.limit - (a.needed - a.limit))[0];
 }
 
 export function totalOf(bytes: ByDevice): number {

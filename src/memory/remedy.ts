@@ -1,5 +1,5 @@
-// Which context of a model would fit, by bisection over the oracle; sought once for the limits that there are.
-import { type ByDevice, fitsIn } from "./need.ts";
+// Which context of a model would fit, by a search over the oracle; made once for the limits that there are.
+import { type ByDevice, excessOf } from "./need.ts";
 
 /** Tokens. */
 export const contextStep = 1024;
@@ -9,16 +9,24 @@ export type Overrides = Readonly<Record<string, string>>;
 /** What a context of so many tokens takes. Errors: `engine_failed` where the model cannot take the settings. */
 type AskContext = (tokens: number) => Promise<ByDevice>;
 
+/** Memory grows with the context nearly in a line: these steps are guessed by it, the next ones halve what is left. */
+const guesses = 4;
+
 /** The largest context that fits, in steps of {@link contextStep} up to `most`; null: not even the first one fits. */
 export async function largestContext(ask: AskContext, limits: ByDevice, most: number): Promise<number | null> {
-  const fits = async (steps: number): Promise<boolean> => fitsIn(await ask(steps * contextStep), limits);
-  let [low, high] = [0, Math.max(1, Math.floor(most / contextStep))];
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if (await fits(middle)) low = middle;
-    else high = middle - 1;
+  const excessAt = async (steps: number): Promise<number> => excessOf(await ask(steps * contextStep), limits);
+  let [low, high] = [1, Math.max(1, Math.floor(most / contextStep))];
+  let [excess, fault] = [await excessAt(low), await excessAt(high)];
+  if (excess > 0) return null;
+  if (fault <= 0) return high * contextStep;
+  for (let round = 0; high - low > 1; round++) {
+    const part = round < guesses ? -excess / (fault - excess) : 0.5;
+    const middle = Math.min(Math.max(low + Math.floor((high - low) * part), low + 1), high - 1);
+    const found = await excessAt(middle);
+    if (found <= 0) [low, excess] = [middle, found];
+    else [high, fault] = [middle, found];
   }
-  return low === 0 ? null : low * contextStep;
+  return low * contextStep;
 }
 
 export interface Remedy {

@@ -24,6 +24,8 @@ const runElsewhere: Readonly<Record<string, string>> = {
     "installs into another project; http/client.test.ts imports the client by its name",
   "model-gateway worker --host 192.168.1.20    # default: loopback only; --port 50052, --threads N":
     "has an address of another machine; engine/worker-command.test.ts runs it on loopback",
+  "model-gateway engine install            # brings llama-fit-params with the engine":
+    "downloads; test/run.ts installs all engines by the same code",
   "model-gateway engine install whisper    # speech to text":
     "downloads; test/run.ts installs all engines by the same code",
   "npm run bench -- drops": "takes minutes",

@@ -127,13 +127,14 @@ export function modelBytes(model: ScriptedModel): Uint8Array {
   return bytes;
 }
 
-/** Writes the model's file; the zeros that a slow one ends with stay a hole where the filesystem has holes. */
-export async function writeModelFile(path: string, model: ScriptedModel): Promise<void> {
+/** Writes the model's file, of so many bytes; the zeros that a slow one ends with stay a hole where the filesystem has holes. */
+export async function writeModelFile(path: string, model: ScriptedModel): Promise<number> {
   const image = scriptedModelImage(model);
   const file = await open(path, "w");
   try {
     await file.writeFile(image.head);
     await file.truncate(image.size);
+    return image.size;
   } finally {
     await file.close();
   }

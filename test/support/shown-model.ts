@@ -28,5 +28,5 @@ export const fileDetails: GgufDetails = {
 
 export function shown(facts: Partial<ShownModel["model"]>, more: Partial<Omit<ShownModel, "model">> = {}): ShownModel {
   const model = cachedModel("acme/alpha-GGUF:Q4_K_M", facts);
-  return { model, projector: null, contextLength: null, details: null, digest: "00", need: null, ...more };
+  return { model, projector: null, contextLength: null, details: null, digest: "00", memory: null, ...more };
 }

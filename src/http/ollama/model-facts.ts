@@ -6,6 +6,7 @@ import { capabilitiesOf } from "../../cache/layout/capabilities.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { GgufDetails } from "../../core/gguf-facts.ts";
+import { needBody } from "../../memory/need.ts";
 import type { CachedModel } from "../../plan/observed.ts";
 import type { ShownModel } from "./wire/model-records.ts";
 import type { Need } from "./wire/requests.ts";
@@ -13,7 +14,8 @@ import type { Need } from "./wire/requests.ts";
 const reader = createDetailsReader();
 
 export async function shownModel(view: ModelView): Promise<ShownModel> {
-  return { ...view, details: await detailsOf(view), digest: view.model.digest ?? standInDigest(view.model) };
+  const digest = view.model.digest ?? standInDigest(view.model);
+  return { ...view, details: await detailsOf(view), digest, memory: view.need && needBody(view.need) };
 }
 
 /** With the chat template in force; null: the file could not be read. */

@@ -1,7 +1,6 @@
 // The answers of Ollama's GET /api/tags, GET /api/ps and POST /api/show, from what is known of models. Pure.
 import { capabilitiesOf } from "../../../cache/layout/capabilities.ts";
 import { type GgufDetails, parameterSize } from "../../../core/gguf-facts.ts";
-import { type Need, needBody } from "../../../memory/need.ts";
 import type { CachedModel } from "../../../plan/observed.ts";
 import type { JsonObject } from "./requests.ts";
 
@@ -15,8 +14,8 @@ export interface ShownModel {
   readonly details: GgufDetails | null;
   /** SHA-256 in hex. */
   readonly digest: string;
-  /** What it takes of memory; null: not known. */
-  readonly need: Need | null;
+  /** What it takes of memory, as it goes over the wire; null: not known. */
+  readonly memory: JsonObject | null;
 }
 
 /** Clients take anything beyond a century for "for ever". The year 9999 overflows in those that turn it to local time. */
@@ -78,7 +77,7 @@ export function psEntry(shown: ShownModel, expiresAt: number | null): JsonObject
 
 /** The answer of /api/show; `projected`: what the vision projector's file says. */
 export function showBody(shown: ShownModel, projected: GgufDetails | null): JsonObject {
-  const { model, details, projector, contextLength, need } = shown;
+  const { model, details, projector, contextLength, memory } = shown;
   const template = templateOf(details);
   return {
     ...(details?.license && { license: details.license }),
@@ -92,7 +91,7 @@ export function showBody(shown: ShownModel, projected: GgufDetails | null): Json
     capabilities: details ? capabilitiesOf(details, projector !== null) : ["completion"],
     modified_at: new Date(model.modifiedAt).toISOString(),
     ...(model.nCtxTrain !== null && { n_ctx_train: model.nCtxTrain }),
-    ...(need && { memory: needBody(need) }),
+    ...(memory && { memory }),
   };
 }
 

@@ -145,9 +145,11 @@ test("the tools of an archive are found beside its server; an archive without th
   const tool = path.join(path.dirname(server), "llama-fit-params");
   assert.equal(await toolBeside(server, "llama-fit-params"), tool);
   assert.equal(await toolBeside(server, "llama-bench"), null);
-  const manifest = JSON.parse(await readFile(path.join(dir, "engine.json"), "utf8"));
+  const manifest = JSON.parse(await readFile(path.join(dir, "engine.json"), "utf8")) as {
+    readonly binaries: Readonly<Record<string, string>>;
+  };
   assert.deepEqual(Object.keys(manifest.binaries), ["llama-server", "ggml-rpc-server", "llama-fit-params"]);
-  assert.equal(path.join(dir, manifest.binaries["llama-fit-params"]), tool);
+  assert.equal(path.join(dir, manifest.binaries["llama-fit-params"] ?? ""), tool);
 });
 
 test("an archive with another digest than announced is not unpacked", posix, async (t) => {
