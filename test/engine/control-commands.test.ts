@@ -92,19 +92,22 @@ test("status and ps", async (t) => {
   const run = (...args: readonly string[]) => commandHere(folders, args);
 
   await t.test("nothing is loaded", async () => {
+    await gateway.until("its need is known", ({ models }) =>
+      models.every(({ conditions }) => conditions.some(({ type, status }) => type === "Fits" && status === "True")),
+    );
     const [status, ps] = [await runCommand(t, folders, ["status"]), await runCommand(t, folders, ["ps"])];
     assert.deepEqual([status.code, ps.code, ps.stdout], [0, 0, "No model is loaded.\n"]);
-    assert.match(status.stdout, /^acme\/alpha:Q8_0 +[\d.]+ kB +\d+ +unloaded +\d+s +0 +0 +–$/m);
+    assert.match(status.stdout, /^acme\/alpha:Q8_0 +[\d.]+ kB +\d+ +unloaded +\d+s +0 +0 +needs \d+ MiB$/m);
   });
 
   await t.test("a loaded model has the memory of its process", async () => {
     await gateway.ask(model);
     const { stdout } = await run("status");
     assert.match(stdout, /^Model Gateway \S+ {2}Healthy {2}Synced {2}up \d+s$/m);
-    assert.match(stdout, /^acme\/alpha:Q8_0 +[\d.]+ kB +\d+ +loaded +\d+s +0 +0 +[\d.]+ MB$/m);
+    assert.match(stdout, /^acme\/alpha:Q8_0 +[\d.]+ kB +\d+ +loaded +\d+s +0 +0 +\d+ MiB$/m);
     assert.match(
       (await run("ps")).stdout,
-      /^MODEL .*\nacme\/alpha:Q8_0 +loaded +\d+ +0 +[\d.]+ MB +[\d.]+ kB +\d+ +\d+s\n$/,
+      /^MODEL .*\nacme\/alpha:Q8_0 +loaded +\d+ +0 +\d+ MiB +[\d.]+ kB +\d+ +\d+s\n$/,
     );
     const [listed] = JSON.parse((await run("ps", "--json")).stdout) as { pid: number; memoryBytes: number }[];
     const words = (await readFile(`/proc/${listed?.pid}/cmdline`, "utf8")).split("\0");

@@ -1,0 +1,36 @@
+// What a plan tells of memory: the models that it brings or changes, before and after, and the sum.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { needOf } from "../../../src/memory/need.ts";
+import { plannedMemory } from "../../../src/memory/planned.ts";
+import type { Question } from "../../../src/memory/question.ts";
+import { cachedIn, type Observed } from "../../../src/plan/observed.ts";
+import { parsePreset } from "../../../src/plan/preset-file.ts";
+import { desiredFrom, known, world } from "../plan/world.ts";
+
+const [a, b, away] = ["acme/a:Q8_0", "acme/b:Q8_0", "acme/away:Q8_0"];
+
+test("a changed model has two needs, others none of their own; all are in the sum", async () => {
+  const desired = desiredFrom({ models: [a, b, away] });
+  const found = world(desired, { files: ["acme/a/a-Q8_0.gguf", "acme/b/b-Q8_0.gguf"] });
+  const section = cachedIn(found, a)?.upstreamId ?? "";
+  const withContext = (tokens: number): Observed => ({
+    ...found,
+    preset: known(parsePreset(`[${section}]\nctx-size = ${tokens}\n`)),
+  });
+  const needFor = async ({ runs: [args = []] }: Question) => {
+    const tokens = Number(args[args.indexOf("--ctx-size") + 1] ?? 0);
+    const context = args.includes("--ctx-size") ? tokens : 1;
+    return needOf(new Map([["Host", { model: 100, context, compute: 0 }]]), null);
+  };
+  const limits = () => new Map([["Host", 4000]]);
+  assert.deepEqual(
+    await plannedMemory({ limits, needFor }, withContext(1000), { desired, observed: withContext(8000) }),
+    {
+      limits: { Host: 4000 },
+      changes: [{ model: a, from: 1100, to: 8100, fits: false }],
+      bytes: 8100 + 101,
+      unknown: 1,
+    },
+  );
+});
