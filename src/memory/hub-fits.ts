@@ -29,8 +29,8 @@ interface Known {
   readonly onHub: readonly HubModel[];
 }
 
-/** ms. A small model is here before. */
-const patienceMs = 2_000;
+/** ms that a pull takes before its model is asked about: most models are here before. */
+const patienceMs = 10_000;
 /** ms until what could not be known is asked again. */
 const againMs = 60_000;
 
@@ -109,9 +109,10 @@ export function createHubFits(options: {
         }),
       );
       const question = JSON.stringify([generation, ids, memory.obstacle()]);
-      if (ids.length === 0 || (question === asked && now() < againAt)) return;
+      if (question === asked && now() < againAt) return;
       [asked, againAt] = [question, now() + againMs];
       clearTimeout(timer);
+      if (ids.length === 0) return;
       timer = setTimeout(() => void inTurn(() => lookUp(pass, ids)), patienceMs).unref();
     },
     /** Of a model that is not in the cache; null: it has not been asked about yet. */
