@@ -1,5 +1,5 @@
 // Which context of a model would fit, by a search over the oracle; made once for the limits that there are.
-import { type ByDevice, excessOf } from "./need.ts";
+import { type ByDevice, excessOf, fitsIn } from "./need.ts";
 
 /** Tokens. */
 export const contextStep = 1024;
