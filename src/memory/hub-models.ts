@@ -2,9 +2,10 @@
 import { basename } from "node:path";
 import { blobName, type HubFile, type Selection } from "../cache/layout/select.ts";
 import { parseModelId, repoOf } from "../core/ids.ts";
+import type { Plan } from "../plan/actions.ts";
 import { type CachedModel, cachedIn } from "../plan/observed.ts";
 import { type HubAnswer, isPull, questionOf as pullQuestionOf } from "../plan/whole/hub-answers.ts";
-import type { WholePlan } from "../plan/whole/steps.ts";
+import type { PlanEnd, WholePlan } from "../plan/whole/steps.ts";
 import type { ModelFiles } from "./question.ts";
 
 export interface HubModel {
@@ -19,8 +20,14 @@ export interface HubModel {
   }[];
 }
 
+/** Of a plan to the end: what it pulls, what the hub has of that, and what comes of it. */
+export interface PullPlan extends Pick<WholePlan, "answers"> {
+  readonly now: Pick<Plan, "actions" | "held">;
+  readonly end: Pick<PlanEnd, "world">;
+}
+
 /** The models that a plan pulls, by their ids in the document; a text: why the hub has no answer. */
-export function pulledModels({ now, answers, end }: Pick<WholePlan, "now" | "answers" | "end">) {
+export function pulledModels({ now, answers, end }: PullPlan) {
   const pulls = [...now.actions, ...now.held.map(({ action }) => action)].filter(isPull);
   const found = new Map<string, HubModel | string>();
   for (const pull of pulls) {

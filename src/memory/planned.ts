@@ -4,8 +4,7 @@ import type { Frozen } from "../core/json.ts";
 import { unlessLeft } from "../core/unless-left.ts";
 import { cachedIn, type Observed } from "../plan/observed.ts";
 import { effectiveValues } from "../plan/preset-file.ts";
-import type { WholePlan } from "../plan/whole/steps.ts";
-import { pulledModels } from "./hub-models.ts";
+import { type PullPlan, pulledModels } from "./hub-models.ts";
 import { type HubNeeds, modelsOf } from "./hub-needs.ts";
 import type { Memory } from "./memory.ts";
 import { fitsIn, type Need, totalOf } from "./need.ts";
@@ -20,7 +19,7 @@ export async function plannedMemory(
   memory: Pick<Memory, "limits">,
   hubNeeds: Pick<HubNeeds, "need">,
   before: Observed,
-  whole: WholePlan,
+  whole: PullPlan,
 ): Promise<PlannedMemory> {
   const after = whole.end.world;
   const onHub = [...pulledModels(whole).values()].filter((model) => typeof model !== "string");

@@ -18,17 +18,23 @@ test("a changed model has two needs, others none of their own; all are in the su
     ...found,
     preset: known(parsePreset(`[${section}]\nctx-size = ${tokens}\n`)),
   });
-  const needFor = async ({ runs: [args = []] }: Question) => {
+  const need = async ({ runs: [args = []] }: Question) => {
     const tokens = Number(args[args.indexOf("--ctx-size") + 1] ?? 0);
     const context = args.includes("--ctx-size") ? tokens : 1;
-    return needOf(new Map([["Host", { model: 100, context, compute: 0 }]]), null);
+    const found = needOf(new Map([["Host", { model: 100, context, compute: 0 }]]), null);
+    assert.ok(found);
+    return found;
   };
   const limits = () => new Map([["Host", 4000]]);
   assert.deepEqual(
-    await plannedMemory({ limits, needFor }, withContext(1000), { desired, observed: withContext(8000) }),
+    await plannedMemory({ limits }, { need }, withContext(1000), {
+      now: { actions: [], held: [] },
+      answers: null,
+      end: { world: { desired, observed: withContext(8000) } },
+    }),
     {
       limits: { Host: 4000 },
-      changes: [{ model: a, from: 1100, to: 8100, fits: false }],
+      changes: [{ model: a, from: 1100, to: 8100, fits: false, onHub: false }],
       bytes: 8100 + 101,
       unknown: 1,
     },
