@@ -46,7 +46,7 @@ export function requireSafeUnload(machine: Watched, id: string): void {
   const { requested, state, pinned, active, slots, memory } = machine;
   const cause = state.models.get(id)?.unload?.cause;
   // What a load that was given up takes counts twice until it is gone.
-  const isSettled = [...processes.values()].every(({ value }) => value === "loaded");
+  const isSettled = [...machine.processes.values()].every(({ value }) => value === "loaded");
   if (typeof cause === "object" && isSettled && !state.models.get(cause.slotFor)?.isShort) {
     const isStaying = (other: string): boolean => other === id || !state.models.get(other)?.unload;
     // As the list was read last: a process may have ended since.
