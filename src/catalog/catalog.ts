@@ -28,8 +28,8 @@ export interface ModelView {
   /** unloaded, loading, loaded, … */
   readonly status: string;
   readonly loaded: boolean;
-  /** What it takes of memory; null: not known. */
-  readonly need: Need | null;
+  /** What it takes of memory; null: not known. A chat, which has a view too, does not ask. */
+  readonly need: () => Need | null;
 }
 
 export type Catalog = ReturnType<typeof createCatalog>;
@@ -110,7 +110,7 @@ export function createCatalog(
       projector: values.get("mmproj") ?? model.projector,
       status: state?.value ?? "unloaded",
       loaded: isReadyValue(state?.value),
-      need: memory.known(model.upstreamId),
+      need: () => memory.known(model.upstreamId),
     };
   }
 

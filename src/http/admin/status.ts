@@ -106,6 +106,7 @@ async function runtimeOf(name: string, { catalog, router }: StatusRoutesDeps): P
   const view = found && catalog.view(found.id);
   if (!view) return null;
   const { model, contextLength, status, need } = view;
+  const needed = need();
   const pid = router.instances.get(model.upstreamId)?.pid ?? null;
   return {
     bytes: model.bytes,
@@ -113,6 +114,6 @@ async function runtimeOf(name: string, { catalog, router }: StatusRoutesDeps): P
     state: status,
     pid,
     memoryBytes: pid === null ? null : await memoryOf(pid),
-    need: need && needBody(need),
+    need: needed && needBody(needed),
   };
 }

@@ -15,7 +15,8 @@ const reader = createDetailsReader();
 
 export async function shownModel(view: ModelView): Promise<ShownModel> {
   const digest = view.model.digest ?? standInDigest(view.model);
-  return { ...view, details: await detailsOf(view), digest, memory: view.need && needBody(view.need) };
+  const need = view.need();
+  return { ...view, details: await detailsOf(view), digest, memory: need && needBody(need) };
 }
 
 /** With the chat template in force; null: the file could not be read. */

@@ -102,10 +102,11 @@ export const healthRoute = get("/health", {
 /** The OpenAI fields, the interface's own, and those of llama.cpp's that web front ends read. */
 function modelEntry(view: ModelView, variant: Variant | null = null): object {
   const { model, aliases, contextLength, loaded, status, need } = view;
+  const needed = need();
   const meta = {
     ...(model.nCtxTrain === null ? {} : { n_ctx_train: model.nCtxTrain }),
     ...(contextLength === null ? {} : { n_ctx: contextLength }),
-    ...(need === null ? {} : { memory: needBody(need) }),
+    ...(needed === null ? {} : { memory: needBody(needed) }),
   };
   return {
     id: variant?.name ?? model.id,
