@@ -114,7 +114,8 @@ export function workersChecked(state: State, verdict: WorkersVerdict): void {
   // Much may have changed while the workers were checked.
   const wanted = wantedFor(state, model);
   if (!isWanted(state, model) || !fitsBeside(wanted, placedBeside(state, load.id))) return endLoad(state);
-  load.limits = wanted.limits;
+  // Not those beside a process of it that is loading already, as one whose load was given up.
+  load.limits = isUnsettled(state) ? null : wanted.limits;
   load.phase = "starting";
   load.since = state.now;
   load.progressAt = state.now;

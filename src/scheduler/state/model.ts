@@ -88,7 +88,7 @@ export interface Load {
   timeout: string | null;
   /** Unloaded on request: no failure of the model. */
   isUnwanted: boolean;
-  /** What all models could take when its process was about to start; null: it is not. */
+  /** What all models could take before its process started; null: that is not known. */
   limits: ByDevice | null;
 }
 

@@ -47,7 +47,9 @@ function placedModel(state: State, id: string): Placed {
 export function isUnsettled(state: State): boolean {
   const { listed, loaded, memory } = state.world;
   if (memory.hasLeftovers()) return true;
-  return [...listed].some(([id, value]) => placedValues.has(value) && !loaded.has(id) && !isLoading(state, id));
+  // Where the limits were read before its process started, that one is accounted for.
+  const isKnown = (id: string): boolean => loaded.has(id) || (isLoading(state, id) && state.load?.limits !== null);
+  return [...listed].some(([id, value]) => placedValues.has(value) && !isKnown(id));
 }
 
 /** What would be left for a model that never fits, alone or beside the pinned ones; null: it may fit. */
