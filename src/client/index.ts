@@ -7,6 +7,7 @@ import type { DocumentInput } from "../../schemas/document.ts";
 import type { GenerationBody, HistoryBody } from "../../schemas/history.ts";
 import type { ModelEntry, ModelList } from "../../schemas/openai.ts";
 import type { PlanBody } from "../../schemas/plan.ts";
+import type { RequestCancelled, RequestsBody } from "../../schemas/requests.ts";
 import type {
   CachedTranscriptionModels,
   CachedVoices,
@@ -15,7 +16,6 @@ import type {
   TranscriptionModels,
   Voices,
 } from "../../schemas/speech.ts";
-import type { RequestCancelled, RequestsBody } from "../../schemas/requests.ts";
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 import { GatewayClientError } from "./error.ts";
 import {
