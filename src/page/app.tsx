@@ -10,7 +10,7 @@ import { follow } from "./live.ts";
 import { nothingYet } from "./live-state.ts";
 import { Logs } from "./logs.tsx";
 import { Overview } from "./overview.tsx";
-import { ShellContext } from "./parts.tsx";
+import { Notice, ShellContext } from "./parts.tsx";
 import { clientWith, storedKey, storeKey } from "./session.ts";
 
 const sections = [
@@ -61,7 +61,7 @@ export function App(): JSX.Element {
   }
   const { title, Part } = sections.find(({ path }) => path === place) ?? sections[0];
   return (
-    <ShellContext.Provider value={{ client, licenseKey, live, notify: setNotice }}>
+    <ShellContext.Provider value={{ client, licenseKey, live, notice, notify: setNotice }}>
       <header class="top">
         <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
           Skip to the content
@@ -75,12 +75,10 @@ export function App(): JSX.Element {
           ))}
         </nav>
       </header>
-      <main tabIndex={-1}>
+      <main id="main" tabIndex={-1}>
         {live.status ? <Part argument={argument} /> : <p>Connecting to the gateway…</p>}
       </main>
-      <p class="notice" role="status">
-        {notice}
-      </p>
+      <Notice text={notice} />
     </ShellContext.Provider>
   );
 }

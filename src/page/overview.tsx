@@ -61,7 +61,7 @@ function Banner({ status, isConnected }: { readonly status: StatusBody; readonly
           : "The gateway does not answer. What is shown may be old; it is tried again."}
       </span>
       <small>
-        Version {gateway.version}, up since <Ago at={gateway.startedAt} />, generation {status.generation}
+        Version {gateway.version}, started <Ago at={gateway.startedAt} />, generation {status.generation}
       </small>
     </section>
   );
@@ -83,7 +83,7 @@ function Counts({ status, freeBytes, modelBytes }: CountsProps): JSX.Element {
     ["in flight", String(sum(Object.values(inFlight)))],
     ["queued", String(sum(waiting.map(({ requests }) => requests)))],
     ["under way", String(running.length)],
-    ["memory of models", memory === 0 ? "–" : bytesText(memory)],
+    ["memory in use", memory === 0 ? "–" : bytesText(memory)],
     ["on disk", modelBytes === null ? "–" : bytesText(modelBytes)],
     ["free on disk", freeBytes === null ? "–" : bytesText(freeBytes)],
   ];

@@ -9,6 +9,8 @@ export interface Shell {
   readonly client: GatewayClient;
   readonly licenseKey: string | null;
   readonly live: Live;
+  /** What was said last, for a while. */
+  readonly notice: string;
   /** Shown for a while, and read out. */
   readonly notify: (text: string) => void;
 }
@@ -30,6 +32,7 @@ export interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
+  const { notice } = useShell();
   useEffect(() => dialog.current?.showModal(), []);
   // The browser puts the focus back where it was.
   const close = (): void => dialog.current?.close();
@@ -42,7 +45,17 @@ export function Dialog({ title, onClose, children }: DialogProps): JSX.Element {
         </button>
       </header>
       {children(close)}
+      <Notice text={notice} />
     </dialog>
+  );
+}
+
+/** An open dialog has its own: all outside of it is inert. */
+export function Notice({ text }: { readonly text: string }): JSX.Element {
+  return (
+    <p class="notice" role="status">
+      {text}
+    </p>
   );
 }
 

@@ -80,6 +80,8 @@ export const desiredRoutes = [
     response: { ...ok("The document.", desiredSchema, yamlText), 304: { description: "It is as the ETag has it." } },
     handler: ({ store }, { headers }, reply) => {
       const body = showDesired(store, store.current(), reply);
+      // A browser's cache would give the one form for the other: they share the ETag, and it asks by that whatever `Vary` says.
+      void reply.header("cache-control", "no-store");
       const known = headers["if-none-match"]?.split(",").map((part) => part.trim().replace(/^W\//, ""));
       if (known?.some((part) => part === "*" || part === reply.getHeader("etag"))) return reply.code(304).send();
       if (!isYamlAccepted(headers.accept)) return body;

@@ -1,0 +1,66 @@
+// The status page in a real browser, against a gateway of the test: nothing may fail on it unseen.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { Page } from "playwright-core";
+import { launchChromium } from "./chromium.ts";
+import { cleanUp } from "./clean-up.ts";
+
+/** ms: a person waits no longer. */
+const pagePatienceMs = 20_000;
+
+export interface OpenPage {
+  readonly page: Page;
+  /** Addresses below the gateway's that the page has asked for, in order. */
+  readonly asked: readonly string[];
+  /** What went wrong on it since the last call: errors of scripts and of the content policy, requests to elsewhere. */
+  faults(): string[];
+  /** Fails with what axe finds of the page as it is now. */
+  assertAccessible(what: string): Promise<void>;
+  /** Writes a picture into the folder of `PAGE_SCREENSHOTS`, if that is set. */
+  picture(name: string): Promise<void>;
+}
+
+export async function openPage(t: TestContext, url: string): Promise<OpenPage> {
+  const browser = await launchChromium();
+  cleanUp(t, () => browser.close());
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", bypassCSP: false });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  page.setDefaultTimeout(pagePatienceMs);
+  const asked: string[] = [];
+  let faults: string[] = [];
+  page.on("pageerror", (error) => faults.push(`script: ${error.message}`));
+  page.on("console", (message) => {
+    // The browser reports each refused request; these are looked at by the tests that cause them.
+    if (message.type() === "error" && !/Failed to load resource/.test(message.text())) faults.push(message.text());
+  });
+  page.on("request", (request) => {
+    if (request.url().startsWith(url)) asked.push(request.url().slice(url.length));
+    else faults.push(`a request to ${request.url()}`);
+  });
+  const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  return {
+    page,
+    asked,
+    faults: () => {
+      const found = faults;
+      faults = [];
+      return found;
+    },
+    assertAccessible: async (what) => {
+      const found = (await page.evaluate(`(async () => {
+        if (!globalThis.axe) { ${axe} }
+        const { violations } = await axe.run(document);
+        return violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html, failureSummary }) => html + " " + failureSummary).join(" | "));
+      })()`)) as string[];
+      assert.deepEqual(found, [], what);
+    },
+    picture: async (name) => {
+      const folder = process.env["PAGE_SCREENSHOTS"];
+      if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+    },
+  };
+}
