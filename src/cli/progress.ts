@@ -1,7 +1,7 @@
 // Progress of an install and of a pull: one line that is overwritten on a terminal, elsewhere a line per step.
 import type { WriteStream } from "node:tty";
-import type { InstallProgress } from "../engines/install/build.ts";
 import { amounts, type TransferStep } from "../core/quantities.ts";
+import type { InstallProgress } from "../engines/install/build.ts";
 import { wrapped } from "./text.ts";
 
 interface InstallStep {

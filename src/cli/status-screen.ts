@@ -1,8 +1,8 @@
 // The status as a person reads it, on one screen: a summary, what needs attention, the models, the rest. Pure.
 import type { StatusBody } from "../client/index.ts";
+import { amounts } from "../core/quantities.ts";
 import { attentionIn, isStuck, isWrong, stateOf } from "../status/attention.ts";
 import type { Color, Paint } from "./colors.ts";
-import { amounts } from "../core/quantities.ts";
 import { ageText, bytesText, tableLines, wrapped } from "./text.ts";
 
 type Condition = StatusBody["conditions"][number];

@@ -3,7 +3,8 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { HistoryBody } from "../client/index.ts";
 import { elapsedText } from "../core/quantities.ts";
-import { Ago, Badge, Dialog, ErrorNote, Section, type Tone, useAction, useLoaded, useShell } from "./parts.tsx";
+import type { Tone } from "./model-row.ts";
+import { Ago, Badge, Dialog, ErrorNote, Section, useAction, useLoaded, useShell } from "./parts.tsx";
 import { Plan } from "./plan.tsx";
 
 type Entry = HistoryBody["entries"][number];

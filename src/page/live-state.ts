@@ -27,7 +27,10 @@ type Data = Readonly<Record<string, unknown>>;
 type Running = StatusBody["running"][number];
 
 /** `isStale`: the status is to be read again. */
-export function afterEvent(live: Live, { id, type, data }: GatewayEvent): { readonly live: Live; readonly isStale: boolean } {
+export function afterEvent(
+  live: Live,
+  { id, type, data }: GatewayEvent,
+): { readonly live: Live; readonly isStale: boolean } {
   const shown = activityOf(type, data);
   const entry = shown && { id, at: data.at, ...shown };
   const next = entry ? { ...live, activity: [entry, ...live.activity].slice(0, mostActivity) } : live;
@@ -50,8 +53,9 @@ function withRequests(live: Live, { at, inFlight, waiting, used }: Data): Live {
 function withProgress(live: Live, { key, kind: _kind, at: _at, ...progress }: Data): Live | null {
   const { status } = live;
   if (!status?.running.some((action) => action.key === key)) return null;
-  const running = status.running.map((action): Running =>
-    action.key === key ? { ...action, progress: progress as unknown as Running["progress"] } : action,
+  const running = status.running.map(
+    (action): Running =>
+      action.key === key ? { ...action, progress: progress as unknown as Running["progress"] } : action,
   );
   return { ...live, status: { ...status, running } };
 }
@@ -66,7 +70,9 @@ function activityOf(type: string, data: Data): Pick<Activity, "text" | "isFailur
     case "document":
       return { text: `generation ${word("generation")} of the document`, isFailure: false };
     case "source":
-      return data["valid"] === true ? null : { text: `gateway.yaml is not applied: ${word("message")}`, isFailure: true };
+      return data["valid"] === true
+        ? null
+        : { text: `gateway.yaml is not applied: ${word("message")}`, isFailure: true };
     case "drain":
       return { text: `${word("model")}: ${word("cut")} requests were cut by a change`, isFailure: true };
     case "model": {

@@ -27,7 +27,8 @@ export async function follow({ client, signal, onChange, onRefused }: Follower):
   };
   const read = coalesced(async () => {
     const status = await client.status({ signal });
-    if (!("conditions" in status)) throw new GatewayClientError(401, "a license key is needed, and none that is valid was sent");
+    if (!("conditions" in status))
+      throw new GatewayClientError(401, "a license key is needed, and none that is valid was sent");
     change({ ...live, status, isConnected: true });
     retryMs = firstRetryMs;
     if (status.generation !== live.desired?.generation) {

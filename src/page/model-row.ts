@@ -2,7 +2,8 @@
 import type { Desired, StatusBody } from "../client/index.ts";
 import { amounts } from "../core/quantities.ts";
 import { isStuck, isWrong, stateOf } from "../status/attention.ts";
-import type { Tone } from "./parts.tsx";
+
+export type Tone = "good" | "busy" | "bad" | "idle";
 
 export type Model = StatusBody["models"][number];
 

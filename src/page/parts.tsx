@@ -4,6 +4,7 @@ import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
 import { type GatewayClient, GatewayClientError } from "../client/index.ts";
 import { ageText } from "../core/quantities.ts";
 import type { Live } from "./live-state.ts";
+import type { Tone } from "./model-row.ts";
 
 export interface Shell {
   readonly client: GatewayClient;
@@ -116,8 +117,6 @@ export function Ago({ at }: { readonly at: string | null | undefined }): JSX.Ele
     </time>
   );
 }
-
-export type Tone = "good" | "busy" | "bad" | "idle";
 
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }): JSX.Element {
   return <span class={`badge ${tone}`}>{children}</span>;

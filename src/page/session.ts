@@ -16,5 +16,9 @@ export function storeKey(key: string | null): void {
 }
 
 export function clientWith(licenseKey: string | null): GatewayClient {
-  return createGatewayClient({ baseUrl, ...(licenseKey === null ? {} : { licenseKey }), fetch: (...args) => fetch(...args) });
+  return createGatewayClient({
+    baseUrl,
+    ...(licenseKey === null ? {} : { licenseKey }),
+    fetch: (...args) => fetch(...args),
+  });
 }

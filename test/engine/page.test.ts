@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { packageRoot } from "../../src/settings/settings.ts";
 import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
-import { startTestGateway, untilLoaded } from "../support/gateway.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
 import { openPage } from "../support/page.ts";
@@ -49,26 +49,38 @@ test("the status page", async (t) => {
   const row = (id: string) => page.getByRole("row").filter({ hasText: id });
   const go = (name: string) => page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
 
-  await t.test("a browser gets the page, an API client the line; nothing inline, nothing from elsewhere, below 60 kB", async () => {
-    const html = { headers: { accept: "text/html,application/xhtml+xml" } };
-    for (const path of ["/", "/ui"]) {
-      const response = await fetch(gateway.url + path, html);
-      assert.equal(response.status, 200);
-      assert.match(response.headers.get("content-type") ?? "", /^text\/html/);
-      assert.match(response.headers.get("content-security-policy") ?? "", /^default-src 'none'; script-src 'self'; style-src 'self';/);
-      assert.doesNotMatch(response.headers.get("content-security-policy") ?? "", /unsafe|http/);
-      assert.doesNotMatch(await response.text(), /<script(?! type="module" src="ui\/page\.js")|<style|style=|https?:/);
-    }
-    assert.match(await (await fetch(gateway.url)).text(), /Ollama is running/);
-    const etag = (await fetch(`${gateway.url}/ui/page.js`)).headers.get("etag") ?? "";
-    assert.equal((await fetch(`${gateway.url}/ui/page.js`, { headers: { "if-none-match": etag } })).status, 304);
-    assert.equal((await fetch(`${gateway.url}/ui/`, { ...html, redirect: "manual" })).headers.get("location"), "../ui");
-    assert.equal((await fetch(`${gateway.url}/ui/..%2fpackage.json`)).status, 404);
-    const files = ["index.html", "page.js", "page.css", "icon.svg"];
-    const sizes = files.map(async (name) => gzipSync(await readFile(join(packageRoot, "dist", "page", name))).length);
-    const sum = (await Promise.all(sizes)).reduce((all, size) => all + size, 0);
-    assert.ok(sum <= 60_000, `${sum} bytes`);
-  });
+  await t.test(
+    "a browser gets the page, an API client the line; nothing inline, nothing from elsewhere, below 60 kB",
+    async () => {
+      const html = { headers: { accept: "text/html,application/xhtml+xml" } };
+      for (const path of ["/", "/ui"]) {
+        const response = await fetch(gateway.url + path, html);
+        assert.equal(response.status, 200);
+        assert.match(response.headers.get("content-type") ?? "", /^text\/html/);
+        assert.match(
+          response.headers.get("content-security-policy") ?? "",
+          /^default-src 'none'; script-src 'self'; style-src 'self';/,
+        );
+        assert.doesNotMatch(response.headers.get("content-security-policy") ?? "", /unsafe|http/);
+        assert.doesNotMatch(
+          await response.text(),
+          /<script(?! type="module" src="ui\/page\.js")|<style|style=|https?:/,
+        );
+      }
+      assert.match(await (await fetch(gateway.url)).text(), /Ollama is running/);
+      const etag = (await fetch(`${gateway.url}/ui/page.js`)).headers.get("etag") ?? "";
+      assert.equal((await fetch(`${gateway.url}/ui/page.js`, { headers: { "if-none-match": etag } })).status, 304);
+      assert.equal(
+        (await fetch(`${gateway.url}/ui/`, { ...html, redirect: "manual" })).headers.get("location"),
+        "../ui",
+      );
+      assert.equal((await fetch(`${gateway.url}/ui/..%2fpackage.json`)).status, 404);
+      const files = ["index.html", "page.js", "page.css", "icon.svg"];
+      const sizes = files.map(async (name) => gzipSync(await readFile(join(packageRoot, "dist", "page", name))).length);
+      const sum = (await Promise.all(sizes)).reduce((all, size) => all + size, 0);
+      assert.ok(sum <= 60_000, `${sum} bytes`);
+    },
+  );
 
   await t.test("asks for a license key, and keeps it for this tab only", async () => {
     await page.goto(gateway.url);
@@ -89,7 +101,11 @@ test("the status page", async (t) => {
     const cells = await row(slow).getByRole("cell").allTextContents();
     assert.deepEqual(cells.slice(0, 3), ["context 4096", "unloaded", "loads with the first request"]);
     assert.equal((await row(beta).getByRole("cell").allTextContents())[0], "not named");
-    assert.equal(asked.filter((path) => path.startsWith("/api/events")).length, 4, "one per key and per load of the page");
+    assert.equal(
+      asked.filter((path) => path.startsWith("/api/events")).length,
+      4,
+      "one per key and per load of the page",
+    );
     // That nothing is asked while nothing happens can only be waited for.
     await until("a moment without an event", async () => {
       const last = gateway.gateway.journal.lastId();
@@ -168,7 +184,11 @@ test("the status page", async (t) => {
     assert.match(await answer, /"code":"cancelled"/);
     await gateway.until("idle", ({ inFlight }) => Object.keys(inFlight).length === 0);
     await section("Requests in flight").waitFor({ state: "detached" });
-    await row(slow).getByRole("cell").nth(7).getByText(/\ds ago/).waitFor();
+    await row(slow)
+      .getByRole("cell")
+      .nth(7)
+      .getByText(/\ds ago/)
+      .waitFor();
   });
 
   await t.test("the roster of RPC workers, and speech", async () => {
@@ -189,8 +209,13 @@ test("the status page", async (t) => {
     const text = page.getByLabel("The document as YAML");
     const before = await text.inputValue();
     await text.fill(before.replace("default: 4096", "default: many"));
-    await section("Document").getByRole("button", { name: `Line ${lineOf(before, "default: 4096")}` }).waitFor();
-    assert.match((await page.getByRole("list", { name: "Problems" }).textContent()) ?? "", /context\.default.*integer|number/);
+    await section("Document")
+      .getByRole("button", { name: `Line ${lineOf(before, "default: 4096")}` })
+      .waitFor();
+    assert.match(
+      (await page.getByRole("list", { name: "Problems" }).textContent()) ?? "",
+      /context\.default.*integer|number/,
+    );
     assert.ok(await page.getByRole("button", { name: "Review and apply" }).isDisabled());
     await assertAccessible("the editor with a problem");
     await picture("problem");
@@ -210,6 +235,7 @@ test("the status page", async (t) => {
     await go("History");
     const { generation } = await json("/api/history");
     await page.getByRole("button", { name: `Open generation ${String(generation)}` }).click();
+    await dialog.getByText("context.default").waitFor();
     assert.deepEqual(await dialog.locator("del, ins").allTextContents(), ["4096", "1024"]);
     await dialog.getByRole("button", { name: "Close" }).click();
     await page.getByRole("button", { name: `Open generation ${Number(generation) - 1}` }).click();
@@ -227,7 +253,6 @@ test("the status page", async (t) => {
     await page.keyboard.press("Enter");
     await page.getByText(answersOf("acme/beta").hello).waitFor();
     await assertAccessible("a chat");
-    await untilLoaded({ ...gateway, json: (path) => gateway.json(path, withKey) }, beta, slow);
     await go("Logs");
     await page.getByLabel("Engine").selectOption(beta);
     const lines = page.getByRole("region", { name: "Lines" });
@@ -264,7 +289,10 @@ test("the status page", async (t) => {
       for (const place of ["Document", "History", "Logs", "Chat", "Clients", "Overview"]) {
         await go(place);
         await page.getByRole("heading", { level: 2 }).first().waitFor();
-        assert.ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${name} ${place} is wider`);
+        assert.ok(
+          await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
+          `${name} ${place} is wider`,
+        );
         await assertAccessible(`${name} ${place}`);
         await picture(`${name}-${place.toLowerCase()}`);
       }

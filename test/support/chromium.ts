@@ -50,7 +50,8 @@ async function keepNeeded(all: string, folder: string): Promise<void> {
   await unpacked(join(all, "usr/bin/patchelf"), "--set-interpreter", join(home, "lib", loader), join(folder, program));
   await writeFile(
     join(folder, "fonts.conf"),
-    `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>${join(home, "fonts")}</dir></fontconfig>`,
+    `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>${join(home, "fonts")}</dir>
+<alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias></fontconfig>\n`,
   );
   // Last: the sign that it is whole.
   await writeFile(join(folder, "libraries"), libraries.join("\n"));

@@ -26,7 +26,11 @@ export interface OpenPage {
 export async function openPage(t: TestContext, url: string): Promise<OpenPage> {
   const browser = await launchChromium();
   cleanUp(t, () => browser.close());
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", bypassCSP: false });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    colorScheme: "light",
+    bypassCSP: false,
+  });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await context.newPage();
   page.setDefaultTimeout(pagePatienceMs);
