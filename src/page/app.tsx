@@ -63,7 +63,11 @@ export function App(): JSX.Element {
   return (
     <ShellContext.Provider value={{ client, licenseKey, live, notice, notify: setNotice }}>
       <header class="top">
-        <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
+        <a
+          class="skip"
+          href="#main"
+          onClick={(event) => (event.preventDefault(), document.querySelector("main")?.focus())}
+        >
           Skip to the content
         </a>
         <h1>Model Gateway</h1>

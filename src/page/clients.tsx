@@ -24,20 +24,24 @@ export function Clients(): JSX.Element {
       <h3>API key</h3>
       {licenseKey === null ? (
         <p>
-          This gateway needs none from here: where a client asks for one, any text will do. To let other machines in, create a
-          key with <code>model-gateway key create NAME</code>.
+          This gateway needs none from here: where a client asks for one, any text will do. To let other machines in,
+          create a key with <code>model-gateway key create NAME</code>.
         </p>
       ) : (
         <>
           <Copy label="The license key of this page" value={licenseKey} isSecret />
           <p class="dim">
-            Better create one per client, of scope chat: <code>model-gateway key create NAME --scope chat</code>. A client that can
-            send no key takes the address {baseUrl}/k/KEY.
+            Better create one per client, of scope chat: <code>model-gateway key create NAME --scope chat</code>. A
+            client that can send no key takes the address {baseUrl}/k/KEY.
           </p>
         </>
       )}
       <h3>Model names</h3>
-      {live.status?.models.filter(({ runtime }) => runtime).map(({ id }) => <Copy key={id} label="Model" value={id} />)}
+      {live.status?.models
+        .filter(({ runtime }) => runtime)
+        .map(({ id }) => (
+          <Copy key={id} label="Model" value={id} />
+        ))}
       <h3>Try it</h3>
       <Copy label="In a terminal" value={curl} />
     </Section>
@@ -69,7 +73,9 @@ function Copy({ label, value, isSecret = false }: CopyProps): JSX.Element {
         type="button"
         aria-label={`Copy: ${label}`}
         onClick={({ currentTarget }) =>
-          void copy(currentTarget.parentElement?.querySelector("input") ?? null).catch((error: unknown) => notify(String(error)))
+          void copy(currentTarget.parentElement?.querySelector("input") ?? null).catch((error: unknown) =>
+            notify(String(error)),
+          )
         }
       >
         Copy

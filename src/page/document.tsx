@@ -18,8 +18,8 @@ export function DocumentEditor(): JSX.Element {
   return (
     <Section title="Document">
       <p class="dim">
-        What should be true on this machine. The file <code>{path}</code> and this page change the same document; comments
-        stay in the file.
+        What should be true on this machine. The file <code>{path}</code> and this page change the same document;
+        comments stay in the file.
       </p>
       {!valid && <p class="note bad">The file is not applied: {message}</p>}
       <ErrorNote error={error} />
@@ -93,7 +93,12 @@ function Editor({ yaml, etag, generation, onReload }: EditorProps): JSX.Element 
           </button>
         </p>
       )}
-      <TextArea area={area} text={text} onText={setText} problems={verdict.kind === "problems" ? verdict.problems : []} />
+      <TextArea
+        area={area}
+        text={text}
+        onText={setText}
+        problems={verdict.kind === "problems" ? verdict.problems : []}
+      />
       <p class="row">
         <button type="button" disabled={isBusy || !isChanged || verdict.kind !== "plan"} onClick={review}>
           Review and apply
@@ -169,7 +174,13 @@ function TextArea({ area, text, onText, problems }: TextAreaProps): JSX.Element 
   );
 }
 
-function Problems({ problems, area }: { readonly problems: readonly Problem[]; readonly area: HTMLTextAreaElement | null }): JSX.Element {
+function Problems({
+  problems,
+  area,
+}: {
+  readonly problems: readonly Problem[];
+  readonly area: HTMLTextAreaElement | null;
+}): JSX.Element {
   const show = ({ line, column }: Problem): void => {
     if (!area) return;
     const before = area.value.split("\n").slice(0, line - 1);

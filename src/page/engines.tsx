@@ -50,20 +50,34 @@ function Roster({ rpc }: Pick<StatusBody, "rpc">): JSX.Element {
               {worker}{" "}
               {conditions.map(({ type, status, reason, message }) => (
                 <span key={type} title={message}>
-                  <Badge tone={status === "True" ? "good" : status === "False" && type === "Reachable" ? "bad" : "idle"}>
+                  <Badge
+                    tone={status === "True" ? "good" : status === "False" && type === "Reachable" ? "bad" : "idle"}
+                  >
                     {reason}
                   </Badge>{" "}
                 </span>
               ))}
             </span>
-            <button type="button" class="quiet" disabled={isBusy} onClick={() => run(() => remove(worker))} aria-label={`Remove ${worker}`}>
+            <button
+              type="button"
+              class="quiet"
+              disabled={isBusy}
+              onClick={() => run(() => remove(worker))}
+              aria-label={`Remove ${worker}`}
+            >
               Remove
             </button>
           </li>
         ))}
       </ul>
       <form class="row end" onSubmit={submitting(() => run(add))}>
-        <Field label="Worker, HOST:PORT" placeholder="192.168.1.20:50052" value={address} onValue={setAddress} required />
+        <Field
+          label="Worker, HOST:PORT"
+          placeholder="192.168.1.20:50052"
+          value={address}
+          onValue={setAddress}
+          required
+        />
         <button type="submit" disabled={isBusy}>
           Add
         </button>

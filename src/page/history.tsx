@@ -9,7 +9,12 @@ import { Plan } from "./plan.tsx";
 
 type Entry = HistoryBody["entries"][number];
 
-const tones: Readonly<Record<Entry["outcome"], Tone>> = { pending: "busy", converged: "good", stuck: "bad", superseded: "idle" };
+const tones: Readonly<Record<Entry["outcome"], Tone>> = {
+  pending: "busy",
+  converged: "good",
+  stuck: "bad",
+  superseded: "idle",
+};
 
 export function History(): JSX.Element {
   const { client, live } = useShell();
@@ -33,7 +38,12 @@ export function History(): JSX.Element {
           {value?.entries.map((entry) => (
             <tr key={entry.generation}>
               <th scope="row">
-                <button type="button" class="link" aria-label={`Open generation ${entry.generation}`} onClick={() => setOpen(entry.generation)}>
+                <button
+                  type="button"
+                  class="link"
+                  aria-label={`Open generation ${entry.generation}`}
+                  onClick={() => setOpen(entry.generation)}
+                >
                   {entry.generation}
                 </button>
               </th>
@@ -45,7 +55,8 @@ export function History(): JSX.Element {
                 {entry.fields.join(", ") || "–"}
               </td>
               <td data-label="Outcome">
-                <Badge tone={tones[entry.outcome]}>{entry.outcome}</Badge> {entry.ms !== null && <small>{elapsedText(entry.ms)}</small>}
+                <Badge tone={tones[entry.outcome]}>{entry.outcome}</Badge>{" "}
+                {entry.ms !== null && <small>{elapsedText(entry.ms)}</small>}
                 {entry.problem}
               </td>
             </tr>
@@ -58,13 +69,16 @@ export function History(): JSX.Element {
           <ul class="plain">
             {value.drifts.map(({ at, what, mendedAt }) => (
               <li key={at}>
-                <Ago at={at} />: {what.map(({ message }) => message).join("; ")} ({mendedAt === null ? "not mended yet" : "mended"})
+                <Ago at={at} />: {what.map(({ message }) => message).join("; ")} (
+                {mendedAt === null ? "not mended yet" : "mended"})
               </li>
             ))}
           </ul>
         </>
       )}
-      {open !== null && <GenerationDialog generation={open} isNow={open === value?.generation} onClose={() => setOpen(null)} />}
+      {open !== null && (
+        <GenerationDialog generation={open} isNow={open === value?.generation} onClose={() => setOpen(null)} />
+      )}
     </Section>
   );
 }

@@ -20,7 +20,10 @@ export function KeyForm({ why, onKey }: KeyFormProps): JSX.Element {
           if (key.trim() !== "") onKey(key.trim());
         })}
       >
-        <p>This gateway needs a license key of scope “all”. It is kept for this tab only, and forgotten when you close it.</p>
+        <p>
+          This gateway needs a license key of scope “all”. It is kept for this tab only, and forgotten when you close
+          it.
+        </p>
         {why !== null && (
           <p class="note bad" role="alert">
             {why}

@@ -20,7 +20,12 @@ export function LoadButton({ row: { model } }: { readonly row: ModelRow }): JSX.
   };
   return (
     <>
-      <button type="button" disabled={isBusy} onClick={() => run(act)} aria-label={`${isLoaded ? "Eject" : "Load"} ${id}`}>
+      <button
+        type="button"
+        disabled={isBusy}
+        onClick={() => run(act)}
+        aria-label={`${isLoaded ? "Eject" : "Load"} ${id}`}
+      >
         {isLoaded ? "Eject" : "Load"}
       </button>
       <ErrorNote error={error} />

@@ -8,7 +8,18 @@ import { ModelDialog } from "./model-dialog.tsx";
 import { type ModelRow, modelRows } from "./model-row.ts";
 import { Ago, Badge, useShell } from "./parts.tsx";
 
-const columns = ["Model", "Desired", "Observed", "Next step", "Size", "Context", "In flight", "Queue", "Last used", "Action"];
+const columns = [
+  "Model",
+  "Desired",
+  "Observed",
+  "Next step",
+  "Size",
+  "Context",
+  "In flight",
+  "Queue",
+  "Last used",
+  "Action",
+];
 
 export function Models({ disk }: { readonly disk: DiskBody | null }): JSX.Element | null {
   const { live } = useShell();

@@ -54,10 +54,13 @@ function Banner({ status, isConnected }: { readonly status: StatusBody; readonly
   const told = !gateway.ready ? ready : isWell ? undefined : healthy;
   return (
     <section class={`banner ${tone}`} aria-label="State of the gateway">
-      <strong>{!isConnected ? "Connection lost" : gateway.ready ? (isWell ? "Ready" : "Ready, with problems") : "Not ready"}</strong>
+      <strong>
+        {!isConnected ? "Connection lost" : gateway.ready ? (isWell ? "Ready" : "Ready, with problems") : "Not ready"}
+      </strong>
       <span>
         {isConnected
-          ? (told?.message ?? `${health}, ${sync === "Synced" ? "everything is as the document says" : "changes are being applied"}.`)
+          ? (told?.message ??
+            `${health}, ${sync === "Synced" ? "everything is as the document says" : "changes are being applied"}.`)
           : "The gateway does not answer. What is shown may be old; it is tried again."}
       </span>
       <small>
@@ -79,7 +82,13 @@ function Counts({ status, freeBytes, modelBytes }: CountsProps): JSX.Element {
   const memory = sum(models.map(({ runtime }) => runtime?.memoryBytes ?? 0));
   const counts: readonly (readonly [name: string, value: string])[] = [
     ["models", String(models.length)],
-    ["loaded", String(models.filter(({ runtime }) => runtime !== undefined && runtime !== null && runtime.state !== "unloaded").length)],
+    [
+      "loaded",
+      String(
+        models.filter(({ runtime }) => runtime !== undefined && runtime !== null && runtime.state !== "unloaded")
+          .length,
+      ),
+    ],
     ["in flight", String(sum(Object.values(inFlight)))],
     ["queued", String(sum(waiting.map(({ requests }) => requests)))],
     ["under way", String(running.length)],

@@ -138,7 +138,12 @@ export function Field({ label, onValue, ...rest }: FieldProps): JSX.Element {
   return (
     <label class="field">
       {label}
-      <input {...input} autocomplete="off" spellcheck={false} onInput={({ currentTarget }) => onValue(currentTarget.value)} />
+      <input
+        {...input}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={({ currentTarget }) => onValue(currentTarget.value)}
+      />
     </label>
   );
 }

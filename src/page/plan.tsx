@@ -37,7 +37,11 @@ export function Plan({ plan }: { readonly plan: PlanBody }): JSX.Element {
 
 function Step({ step }: { readonly step: PlanBody["steps"][number] }): JSX.Element {
   const { kind, message, reason, bytes, changes, ends, notBefore, awaits } = step;
-  const when = [reason, ...(notBefore === null ? [] : [`not before ${notBefore}`]), ...(awaits === null ? [] : [`waits: ${awaits}`])];
+  const when = [
+    reason,
+    ...(notBefore === null ? [] : [`not before ${notBefore}`]),
+    ...(awaits === null ? [] : [`waits: ${awaits}`]),
+  ];
   return (
     <li>
       <strong>{kind}</strong> {message}

@@ -44,7 +44,11 @@ export function PullDialog({ onClose }: { readonly onClose: () => void }): JSX.E
           </form>
           <ErrorNote error={error} />
           {pulled !== null && <Pulled id={pulled} />}
-          {repo === null ? <Found text={text} onChoose={setRepo} /> : <Quants repo={repo} isBusy={isBusy} onBack={() => setRepo(null)} onPull={pull} />}
+          {repo === null ? (
+            <Found text={text} onChoose={setRepo} />
+          ) : (
+            <Quants repo={repo} isBusy={isBusy} onBack={() => setRepo(null)} onPull={pull} />
+          )}
         </>
       )}
     </Dialog>
@@ -58,7 +62,10 @@ function Found({ text, onChoose }: { readonly text: string; readonly onChoose: (
     const timer = setTimeout(() => setAsked(text.trim()), typingMs);
     return () => clearTimeout(timer);
   }, [text]);
-  const { value: repos, error } = useLoaded((signal) => client.searchHub(asked, { limit: 20, signal }), [client, asked]);
+  const { value: repos, error } = useLoaded(
+    (signal) => client.searchHub(asked, { limit: 20, signal }),
+    [client, asked],
+  );
   return (
     <>
       <ErrorNote error={error} />
@@ -155,7 +162,11 @@ function Pulled({ id }: { readonly id: string }): JSX.Element | null {
               {message}
             </p>
           ))}
-          <button type="button" disabled={isBusy} onClick={() => run(async () => void (await client.desired.patch({ models: { [id]: null } })))}>
+          <button
+            type="button"
+            disabled={isBusy}
+            onClick={() => run(async () => void (await client.desired.patch({ models: { [id]: null } })))}
+          >
             Cancel
           </button>
           <ErrorNote error={error} />

@@ -28,7 +28,12 @@ export function Requests(): JSX.Element | null {
                 since <Ago at={startedAt} />
               </small>
             </span>
-            <button type="button" disabled={isBusy} onClick={() => run(() => cancel(id))} aria-label={`Cancel request ${id}`}>
+            <button
+              type="button"
+              disabled={isBusy}
+              onClick={() => run(() => cancel(id))}
+              aria-label={`Cancel request ${id}`}
+            >
               Cancel
             </button>
           </li>
