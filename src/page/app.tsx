@@ -80,7 +80,12 @@ export function App(): JSX.Element {
         </nav>
       </header>
       <main id="main" tabIndex={-1}>
-        {live.status ? <Part argument={argument} /> : <p>Connecting to the gateway…</p>}
+        {!live.isConnected && (
+          <p class="note warn" role="alert">
+            {live.status ? "Connection lost: what is shown may be old." : "Connecting to the gateway…"}
+          </p>
+        )}
+        {live.status && <Part argument={argument} />}
       </main>
       <Notice text={notice} />
     </ShellContext.Provider>

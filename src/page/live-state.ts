@@ -60,8 +60,13 @@ function withProgress(live: Live, { key, kind: _kind, at: _at, ...progress }: Da
   return { ...live, status: { ...status, running } };
 }
 
+/** A text or a number of an event. */
+function valueText(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
+}
+
 function activityOf(type: string, data: Data): Pick<Activity, "text" | "isFailure"> | null {
-  const word = (name: string): string => String(data[name] ?? "");
+  const word = (name: string): string => valueText(data[name]);
   switch (type) {
     case "action.finished":
       return { text: word("message"), isFailure: false };

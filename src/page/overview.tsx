@@ -21,7 +21,7 @@ export function Overview(): JSX.Element | null {
   if (!status) return null;
   return (
     <>
-      <Banner status={status} isConnected={live.isConnected} />
+      <Banner status={status} />
       <Counts status={status} freeBytes={disk?.totals.freeBytes ?? null} modelBytes={disk?.totals.modelBytes ?? null} />
       <Attention status={status} />
       <Section
@@ -45,23 +45,19 @@ export function Overview(): JSX.Element | null {
   );
 }
 
-function Banner({ status, isConnected }: { readonly status: StatusBody; readonly isConnected: boolean }): JSX.Element {
+function Banner({ status }: { readonly status: StatusBody }): JSX.Element {
   const { gateway, conditions, health, sync } = status;
   const ready = conditions.find(({ type }) => type === "Ready");
   const healthy = conditions.find(({ type }) => type === "Healthy");
-  const isWell = gateway.ready && healthy?.status === "True";
-  const tone = !isConnected || !gateway.ready ? "bad" : isWell ? (health === "Progressing" ? "busy" : "good") : "warn";
+  const isWell = healthy?.status === "True";
+  const tone = !gateway.ready ? "bad" : !isWell ? "warn" : health === "Progressing" ? "busy" : "good";
   const told = !gateway.ready ? ready : isWell ? undefined : healthy;
   return (
     <section class={`banner ${tone}`} aria-label="State of the gateway">
-      <strong>
-        {!isConnected ? "Connection lost" : gateway.ready ? (isWell ? "Ready" : "Ready, with problems") : "Not ready"}
-      </strong>
+      <strong>{!gateway.ready ? "Not ready" : isWell ? "Ready" : "Ready, with problems"}</strong>
       <span>
-        {isConnected
-          ? (told?.message ??
-            `${health}, ${sync === "Synced" ? "everything is as the document says" : "changes are being applied"}.`)
-          : "The gateway does not answer. What is shown may be old; it is tried again."}
+        {told?.message ??
+          `${health}, ${sync === "Synced" ? "everything is as the document says" : "changes are being applied"}.`}
       </span>
       <small>
         Version {gateway.version}, started <Ago at={gateway.startedAt} />, generation {status.generation}

@@ -96,7 +96,7 @@ export function ErrorNote({ error }: { readonly error: unknown }): JSX.Element |
   const hint = error instanceof GatewayClientError ? error.hint : null;
   return (
     <p class="note bad" role="alert">
-      {error instanceof Error ? error.message : String(error)}
+      {error instanceof Error ? error.message : "it failed"}
       {hint !== null && <small>{hint}</small>}
     </p>
   );

@@ -2,8 +2,6 @@
 import type { JSX } from "preact";
 import { Ago, ErrorNote, Section, useAction, useLoaded, useShell } from "./parts.tsx";
 
-const states = { waiting: "waits for its model", prompt: "reads the prompt", answering: "answers" } as const;
-
 export function Requests(): JSX.Element | null {
   const { client, live, notify } = useShell();
   const { inFlight = {}, waiting = [] } = live.status ?? {};
@@ -23,7 +21,7 @@ export function Requests(): JSX.Element | null {
         {value?.map(({ id, model, route, state, startedAt }) => (
           <li key={id} class="row spread">
             <span>
-              {model} <small>{route}</small> {states[state]}{" "}
+              {model} <small>{route}</small> {state === "waiting" ? "waits for its model" : "is answered"}{" "}
               <small>
                 since <Ago at={startedAt} />
               </small>

@@ -179,6 +179,7 @@ test("the status page", async (t) => {
       ...chat,
       headers: { ...withKey.headers, "content-type": "application/json" },
     }).then((response) => response.text());
+    await section("Requests in flight").getByText("is answered").waitFor();
     await page.getByRole("button", { name: /^Cancel request/ }).click();
     await said("is cancelled");
     assert.match(await answer, /"code":"cancelled"/);

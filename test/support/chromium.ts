@@ -63,6 +63,6 @@ export function launchChromium(): Promise<Browser> {
   return chromium.launch({
     executablePath: given ?? join(home, program),
     args: ["--no-sandbox", "--disable-gpu"],
-    env: (given === undefined ? environment : process.env) as Record<string, string>,
+    env: given === undefined ? environment : process.env,
   });
 }

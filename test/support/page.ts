@@ -57,8 +57,8 @@ export async function openPage(t: TestContext, url: string): Promise<OpenPage> {
     assertAccessible: async (what) => {
       // Half a megabyte, so once per load of the page.
       if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
-      const found = (await page.evaluate(`axe.run(document).then(({ violations }) =>
-        violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html, failureSummary }) => html + " " + failureSummary).join(" | ")))`)) as string[];
+      const found = await page.evaluate<string[]>(`axe.run(document).then(({ violations }) =>
+        violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html, failureSummary }) => html + " " + failureSummary).join(" | ")))`);
       assert.deepEqual(found, [], what);
     },
     picture: async (name) => {
