@@ -23,7 +23,7 @@ const sections = [
 ] as const;
 
 /** ms */
-const noticeMs = 6_000;
+const noticeMs = 4_000;
 
 export function App(): JSX.Element {
   // An object: the same key may be entered again.

@@ -20,7 +20,7 @@ export function ModelDialog({ row, disk, onClose }: ModelDialogProps): JSX.Eleme
   const { isBusy, error, run } = useAction();
   const isPinned = desired?.pinned === true;
   const pin = async (): Promise<void> => {
-    await client.desired.patch({ models: { [model.id]: { pinned: isPinned ? null : true } } }, { wait: true });
+    await client.desired.patch({ models: { [model.id]: { pinned: isPinned ? null : true } } });
     notify(isPinned ? `${model.id} may be unloaded again` : `${model.id} stays loaded once it is`);
   };
   return (

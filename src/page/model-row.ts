@@ -25,7 +25,7 @@ export interface ModelRow {
 }
 
 /** The document names a model by its id, or by an object that has it. */
-export function documentOf(desired: Desired | null, id: string): ModelDocument | null {
+function documentOf(desired: Desired | null, id: string): ModelDocument | null {
   const found = desired?.document.models?.find((each) => (typeof each === "string" ? each : each.id) === id);
   return typeof found === "string" ? { id: found } : (found ?? null);
 }

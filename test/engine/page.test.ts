@@ -267,7 +267,6 @@ test("the status page", async (t) => {
       headers: { ...withKey.headers, "content-type": "application/json" },
     });
     await until("new lines", async () => ((await lines.textContent())?.length ?? 0) > length);
-    await assertAccessible("the logs");
   });
 
   await t.test("gives the addresses to copy", async () => {
@@ -275,7 +274,6 @@ test("the status page", async (t) => {
     await page.getByRole("button", { name: /^Copy: OpenAI SDKs/ }).click();
     await said("Copied");
     assert.equal(await page.evaluate("navigator.clipboard.readText()"), `${gateway.url}/v1`);
-    await assertAccessible("the clients");
   });
 
   await t.test("is accessible in light, dark and 360 px, where nothing is cut off", async () => {
@@ -293,13 +291,14 @@ test("the status page", async (t) => {
     for (const place of ["Overview", "Document", "History", "Logs", "Chat", "Clients"]) {
       await go(place);
       await page.getByRole("heading", { level: 2 }).first().waitFor();
-      if (place === "Overview") await page.getByRole("button", { name: /^Cancel request/ }).waitFor();
+      if (place === "Overview") await section("Requests in flight").getByText("is answered").waitFor();
       for (const [name, width, height, colorScheme] of looks) {
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize({ width, height });
         const isWider = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
         assert.equal(isWider, false, `${name} ${place} is wider than the window`);
-        await assertAccessible(`${name} ${place}`);
+        // All else is the same in the dark.
+        await assertAccessible(`${name} ${place}`, name === "dark" ? "color-contrast" : undefined);
         await picture(`${place.toLowerCase()}-${name}`);
       }
     }

@@ -1,9 +1,8 @@
 // The status page in a real browser, against a gateway of the test: nothing may fail on it unseen.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { launchChromium } from "./chromium.ts";
 import { cleanUp } from "./clean-up.ts";
@@ -17,8 +16,8 @@ export interface OpenPage {
   readonly asked: readonly string[];
   /** What went wrong on it since the last call: errors of scripts and of the content policy, requests to elsewhere. */
   faults(): string[];
-  /** Fails with what axe finds of the page as it is now. */
-  assertAccessible(what: string): Promise<void>;
+  /** Fails with what axe finds of the page as it is now; by all of its rules, or by one. */
+  assertAccessible(what: string, rule?: string): Promise<void>;
   /** Writes a picture of the first screen into the folder of `PAGE_SCREENSHOTS`, if that is set. */
   picture(name: string): Promise<void>;
 }
@@ -45,7 +44,6 @@ export async function openPage(t: TestContext, url: string): Promise<OpenPage> {
     if (request.url().startsWith(url)) asked.push(request.url().slice(url.length));
     else faults.push(`a request to ${request.url()}`);
   });
-  const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   return {
     page,
     asked,
@@ -54,16 +52,20 @@ export async function openPage(t: TestContext, url: string): Promise<OpenPage> {
       faults = [];
       return found;
     },
-    assertAccessible: async (what) => {
+    assertAccessible: async (what, rule) => {
       // Half a megabyte, so once per load of the page.
-      if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
-      const found = await page.evaluate<string[]>(`axe.run(document).then(({ violations }) =>
+      if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe.source);
+      const found = await page.evaluate<
+        string[]
+      >(`axe.run(document, ${JSON.stringify(rule === undefined ? {} : { runOnly: [rule] })}).then(({ violations }) =>
         violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html, failureSummary }) => html + " " + failureSummary).join(" | ")))`);
       assert.deepEqual(found, [], what);
     },
     picture: async (name) => {
       const folder = process.env["PAGE_SCREENSHOTS"];
-      if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}.png`) });
+      if (folder === undefined) return;
+      await page.locator(".notice:not(:empty)").first().waitFor({ state: "detached" });
+      await page.screenshot({ path: join(folder, `${name}.png`) });
     },
   };
 }
