@@ -100,6 +100,7 @@ function Speech({ speech }: Pick<StatusBody, "speech">): JSX.Element {
   return (
     <Section title="Speech">
       <Choice
+        key={synthesis?.choice}
         label="Voice (text to speech)"
         engine={synthesis}
         usual="en_US-lessac-medium"
@@ -107,6 +108,7 @@ function Speech({ speech }: Pick<StatusBody, "speech">): JSX.Element {
         patch={(voice) => ({ synthesis: voice === null ? null : { voice } })}
       />
       <Choice
+        key={transcription?.choice}
         label="Transcription model (speech to text)"
         engine={transcription}
         usual="ggml-base.en.bin"
