@@ -19,6 +19,7 @@ const purity = {
   "src/plan": true,
   "src/cache/report": true,
   "src/status": true,
+  "src/page": false,
   "src/http/json": true,
   "src/http/ollama/wire": true,
   "src/state": false,
@@ -73,6 +74,8 @@ const packages = {
   "json-schema-to-ts": "^schemas/",
   "p-queue": "^src/execute/",
   pino: "^src/cli/",
+  // Bundled into the page, so no dependency of the program.
+  preact: "^src/page/",
   undici: "^src/(undici\\.ts$|(hub|engines|http|cli)/)",
   yaml: "^src/desired/",
 };
@@ -110,6 +113,20 @@ module.exports = {
       severity: "error",
       from: { path: ["^schemas/document\\.ts$", ...rooms.filter((room) => purity[room]).map((room) => `^${room}/`)] },
       to: { dependencyTypes: ["core"] },
+    },
+    {
+      name: "the-page-is-for-browsers",
+      comment: "what the status page takes of the gateway, a browser must have too",
+      severity: "error",
+      from: { path: "^src/page/" },
+      to: { dependencyTypes: ["core"] },
+    },
+    {
+      name: "the-page-is-bundled",
+      comment: "the gateway serves the page as files; its decisions are tested by themselves",
+      severity: "error",
+      from: { path: "^(src|schemas)/", pathNot: "^src/page/" },
+      to: { path: "^src/page/" },
     },
     ...Object.entries(packages).map(([name, path]) => ({
       name: `${name}-is-confined`,

@@ -8,7 +8,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
 
 const { spawnSync } = require("node:child_process");
 const { createHash } = require("node:crypto");
-const { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
+const { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
 const { join, relative } = require("node:path");
 
 const program = join(__dirname, "dist", "src", "cli.js");
@@ -28,12 +28,34 @@ function hashOfSources() {
   return hash.digest("hex");
 }
 
+/** For browsers: one script, with what it needs of the client and of Preact. Types are checked by `npm run lint`. */
+function bundlePage() {
+  const from = join(__dirname, "src", "page");
+  const to = join(__dirname, "dist", "page");
+  mkdirSync(to, { recursive: true });
+  // Not before it is needed: its executable is loaded with it.
+  require("esbuild").buildSync({
+    entryPoints: [join(from, "main.tsx"), join(from, "page.css")],
+    entryNames: "page",
+    outdir: to,
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2022",
+    logLevel: "error",
+  });
+  for (const name of ["index.html", "icon.svg"]) copyFileSync(join(from, name), join(to, name));
+}
+
 const now = hashOfSources();
 const isBuilt = existsSync(program) && existsSync(stamp) && readFileSync(stamp, "utf8") === now;
 if (!isBuilt || !process.argv.includes("--if-changed")) {
   rmSync(stamp, { force: true });
   const tsc = join(__dirname, "node_modules", "typescript", "bin", "tsc");
   const { status } = spawnSync(process.execPath, [tsc], { cwd: __dirname, stdio: "inherit" });
-  if (status === 0) writeFileSync(stamp, now);
+  if (status === 0) {
+    bundlePage();
+    writeFileSync(stamp, now);
+  }
   process.exitCode = status === null ? 1 : status;
 }

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { packageRoot } from "../src/settings/settings.ts";
+import { provideChromium } from "./support/chromium.ts";
 import { enginesDir, provideEngine } from "./support/engine.ts";
 import { leftoverProcesses } from "./support/leftover-processes.ts";
 import { provideSherpa } from "./support/sherpa.ts";
@@ -51,6 +52,7 @@ async function run(): Promise<number> {
   await provideEngine("whisper", console.log);
   await provideSherpa(console.log);
   const files = testFiles(process.argv.slice(2));
+  if (files.some((name) => name.includes("page"))) await provideChromium(console.log);
   const entries = writeEntries(testGroups(files));
   // Everything that tests write goes here, so that nothing of it can stay.
   const scratch = mkdtempSync(join(tmpdir(), "model-gateway-tests-"));

@@ -15,7 +15,12 @@ import type { Machine } from "./machine.ts";
 import type { Scheduling } from "./scheduling.ts";
 import type { State } from "./state.ts";
 
-type Parts = Base & Pick<State, "inventory"> & { readonly journal: Journal; readonly loop: Loop };
+type Parts = Base &
+  Pick<State, "inventory"> &
+  Pick<Scheduling, "idOf" | "requests"> & { readonly journal: Journal; readonly loop: Loop };
+
+/** ms between two looks at the requests in flight, while there are any. */
+const requestsEveryMs = 500;
 
 /** To be called after the loop listens: a failure is logged with its next try. */
 export function recordEvents(parts: Parts): void {
@@ -45,6 +50,36 @@ export function recordEvents(parts: Parts): void {
     journal.record("preset", { disabled: lines });
   });
   events.on("passed", (pass) => void recordModels(pass, parts));
+  recordRequests(parts);
+}
+
+/** Their counts where they differ, and which models were used: an event per chat would push out all others. */
+function recordRequests({ events, journal, idOf, requests }: Parts): void {
+  let used = new Set<string>();
+  let last = "";
+  let timer: NodeJS.Timeout | null = null;
+  const begin = (): void => {
+    timer ??= setTimeout(look, requestsEveryMs).unref();
+  };
+
+  function look(): void {
+    timer = null;
+    const { inFlight, waiting } = requests();
+    const counts = {
+      inFlight: Object.fromEntries(inFlight),
+      waiting: waiting.map(({ model, requests: count, for: reason }) => ({ model, requests: count, for: reason })),
+    };
+    const text = JSON.stringify(counts);
+    if (text !== last || used.size > 0) journal.record("requests", { ...counts, used: [...used] }, "requests");
+    last = text;
+    used = new Set();
+    if (inFlight.size > 0 || waiting.length > 0) begin();
+  }
+
+  events.on("modelInUse", (id) => {
+    used.add(idOf(id));
+    begin();
+  });
 }
 
 function recordOutcome({ action, ms, error }: Outcome, { logger, journal, loop }: Parts): void {

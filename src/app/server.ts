@@ -11,6 +11,7 @@ import type { DesiredStore } from "../desired/store.ts";
 import { createUpstream } from "../engines/llama/upstream.ts";
 import { type AppDeps, buildApp } from "../http/app.ts";
 import { isLoopback } from "../http/auth/guards.ts";
+import { createInFlight } from "../http/proxy/in-flight.ts";
 import type { OpenAnswers } from "../http/server/open-answers.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
 import { createPromptQueue } from "../scheduler/prompt-queue.ts";
@@ -46,7 +47,7 @@ export function createServer({ core, keys, pulls, answers, files, status, ...end
   const run = { status, answers, stopping, cutOff: ends.cutOff.signal, readFile: files.refresh };
   const shared = { ...settings, ...core, ...run, ...pulls, catalog };
   const edits = createEdits({ ...shared, now: Date.now });
-  const deps = { ...shared, edits };
+  const deps = { ...shared, edits, inFlight: createInFlight() };
   return buildApp({
     logger,
     settings,

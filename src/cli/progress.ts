@@ -1,7 +1,8 @@
 // Progress of an install and of a pull: one line that is overwritten on a terminal, elsewhere a line per step.
 import type { WriteStream } from "node:tty";
+import { amounts, type TransferStep } from "../core/quantities.ts";
 import type { InstallProgress } from "../engines/install/build.ts";
-import { bytesText, durationText, wrapped } from "./text.ts";
+import { wrapped } from "./text.ts";
 
 interface InstallStep {
   readonly phase: InstallProgress["phase"];
@@ -29,14 +30,6 @@ export function installProgress(
     if (step !== last) log({ phase, percent, detail });
     last = step;
   };
-}
-
-export interface TransferStep {
-  /** Bytes of the whole. */
-  readonly completed: number;
-  readonly total: number;
-  readonly bytesPerSecond?: number | undefined;
-  readonly secondsLeft?: number | null | undefined;
 }
 
 export type TransferView = ReturnType<typeof transferProgress>;
@@ -95,11 +88,4 @@ function bar(done: number, total: number): string {
 
 function shareOf(done: number, total: number): number {
   return total > 0 ? Math.min(1, done / total) : 0;
-}
-
-/** Bytes, rate and time left, for a person. */
-export function amounts({ completed, total, bytesPerSecond = 0, secondsLeft = null }: TransferStep): string {
-  const rate = bytesPerSecond > 0 ? ` ${bytesText(bytesPerSecond)}/s` : "";
-  const left = secondsLeft !== null && secondsLeft > 0 ? ` ${durationText(secondsLeft)} left` : "";
-  return `${bytesText(completed)} of ${bytesText(total)}${rate}${left}`;
 }

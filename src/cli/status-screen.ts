@@ -1,9 +1,9 @@
 // The status as a person reads it, on one screen: a summary, what needs attention, the models, the rest. Pure.
 import type { StatusBody } from "../client/index.ts";
 import { memoryText } from "../core/memory-text.ts";
-import { conditionTable } from "../status/condition-table.ts";
+import { amounts } from "../core/quantities.ts";
+import { attentionIn, isStuck, isWrong, stateOf } from "../status/attention.ts";
 import type { Color, Paint } from "./colors.ts";
-import { amounts } from "./progress.ts";
 import { ageText, bytesText, tableLines, wrapped } from "./text.ts";
 
 type Condition = StatusBody["conditions"][number];
@@ -60,53 +60,12 @@ function summary(status: StatusBody, { now, paint, columns }: ScreenOptions): st
   ];
 }
 
-/** Reasons that pass by themselves, or are as usual. */
-const usual: ReadonlySet<string> = new Set(
-  (
-    "Pulling Queued Pending Absent NotListed Unloaded Loading Idle WaitingForDrain " +
-    "OutOfSync NotStarted Starting EngineInstalling Changing Stabilizing"
-  ).split(" "),
-);
-
-function isWrong({ type, status, reason }: Condition): boolean {
-  if (type === "Reconciling" || usual.has(reason)) return false;
-  const { polarity } = (conditionTable as Readonly<Record<string, { readonly polarity: string }>>)[type] ?? {};
-  return status === (polarity === "negative" ? "True" : "False");
-}
-
-/** These repeat what others have found. */
-const summaries: ReadonlySet<string> = new Set(["Ready", "Healthy"]);
-
-/** Each matter once: that a model cannot be pulled makes the gateway `Stalled` too, in the same words. */
-function attention({ conditions, models, rpc, planned }: StatusBody, options: ScreenOptions): string[] {
-  const subjects: readonly (readonly [subject: string, conditions: readonly Condition[]])[] = [
-    ...models.map((model) => [model.id, model.conditions] as const),
-    ...rpc.workers.map((worker) => [worker.address, worker.conditions] as const),
-    ["", conditions],
-  ];
-  const wrong = subjects.flatMap(([subject, all]) =>
-    all.filter(isWrong).map((condition) => ({ ...condition, subject })),
-  );
-  const causes = wrong.filter(({ type }) => !summaries.has(type));
-  const told = new Set<string>();
-  const lines = (causes.length > 0 ? causes : wrong).flatMap(
-    ({ subject, type, reason, message, lastTransitionTime }) => {
-      if (told.has(message)) return [];
-      told.add(message);
-      const head = [...(subject === "" ? [] : [subject]), type, reason].join(" ");
-      return notice(`${head} (${ageText(lastTransitionTime, options.now)}): ${message}`, "red", options);
-    },
-  );
-  const held = planned.filter((action) => isStuck(action) && !told.has(action.because));
-  return [
-    ...lines,
-    ...held.flatMap(({ kind, message, because }) => notice(`${kind}: ${message}: ${because}`, "yellow", options)),
-  ];
-}
-
-/** Not held for a while on purpose. */
-function isStuck({ held }: StatusBody["planned"][number]): boolean {
-  return held !== "settling" && held !== "prune";
+function attention(status: StatusBody, options: ScreenOptions): string[] {
+  return attentionIn(status).flatMap(({ subject, what, since, message }) => {
+    if (since === null) return notice(`${what}: ${message}`, "yellow", options);
+    const head = subject === "" ? what : `${subject} ${what}`;
+    return notice(`${head} (${ageText(since, options.now)}): ${message}`, "red", options);
+  });
 }
 
 function notice(text: string, color: Color, { paint, columns }: ScreenOptions): string[] {
@@ -142,14 +101,6 @@ function modelTable({ models, inFlight, waiting }: StatusBody, { now, paint, col
     paint("bold", cut(head, columns)),
     ...lines.map((line, index) => paint(stateColors[rows[index]?.[3] ?? ""] ?? "dim", cut(line, columns))),
   ];
-}
-
-/** Of what clients cannot use, why. */
-export function stateOf({ runtime, conditions }: Model): string {
-  const of = (name: string): Condition | undefined => conditions.find(({ type }) => type === name);
-  const [present, loaded] = [of("Present"), of("Loaded")];
-  if (!runtime || present?.status === "False") return present?.reason ?? "absent";
-  return loaded?.reason === "LoadFailing" || loaded?.reason === "LoadFailed" ? loaded.reason : runtime.state;
 }
 
 /** What its process has; of one without, what it needs. */

@@ -3,9 +3,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ShortStatusBody, StatusBody } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
+import { stateOf } from "../status/attention.ts";
 import { paintFor } from "./colors.ts";
 import { withGateway } from "./connect.ts";
-import { memoryOf, stateOf, statusScreen } from "./status-screen.ts";
+import { memoryOf, statusScreen } from "./status-screen.ts";
 import { ageText, bytesText, printJson, printProblem, printTable } from "./text.ts";
 
 /** ms between two screens. */

@@ -16,6 +16,7 @@ import type { DocumentInput } from "../../schemas/document.ts";
 import type { GenerationBody, HistoryBody } from "../../schemas/history.ts";
 import type { ModelEntry, ModelList } from "../../schemas/openai.ts";
 import type { PlanBody } from "../../schemas/plan.ts";
+import type { RequestCancelled, RequestsBody } from "../../schemas/requests.ts";
 import type {
   CachedTranscriptionModels,
   CachedVoices,
@@ -27,6 +28,7 @@ import type {
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 import { GatewayClientError } from "./error.ts";
 import {
+  type ChatMessage,
   type EventsOptions,
   followEvents,
   followLogs,
@@ -34,6 +36,7 @@ import {
   type LogOptions,
   type PullOptions,
   pullModel,
+  streamChat,
 } from "./streams.ts";
 import {
   type CallOptions,
@@ -59,9 +62,10 @@ export type { GenerationBody, HistoryBody } from "../../schemas/history.ts";
 export type { NativePullRecord } from "../../schemas/ollama.ts";
 export type { ModelEntry } from "../../schemas/openai.ts";
 export type { PlanBody } from "../../schemas/plan.ts";
+export type { RequestsBody } from "../../schemas/requests.ts";
 export type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
 export { GatewayClientError } from "./error.ts";
-export type { EventsOptions, GatewayEvent, LogOptions, PullOptions } from "./streams.ts";
+export type { ChatMessage, EventsOptions, GatewayEvent, LogOptions, PullOptions } from "./streams.ts";
 export type { CallOptions } from "./transport.ts";
 export type GatewayClientOptions = TransportOptions;
 
@@ -115,6 +119,13 @@ export function createGatewayClient(options: GatewayClientOptions) {
     /** Resolves once the size is in force. */
     setContextSize: (model: string, ctx_size: number, call?: CallOptions) =>
       post<ContextSizeSet>("/api/set-ctx-size", { model, ctx_size }, call),
+    /** Resolves once the load is accepted; {@link events} has when it is done. */
+    load: async (model: string, call?: CallOptions): Promise<void> => {
+      await post("/v1/models/load", { model }, call);
+    },
+    /** Pieces of the answer's text as they come; an abort ends it without an error. */
+    chat: (model: string, messages: readonly ChatMessage[], call: CallOptions = {}): AsyncIterable<string> =>
+      streamChat(transport, { model, messages }, call),
     /** Unloads it; its files stay. */
     eject: (model: string, call?: CallOptions) => post<Ejected>("/api/eject-model", { model }, call),
     /** Measures it, which takes minutes; it is unloaded before. An abort ends it. */
@@ -142,6 +153,13 @@ export function createGatewayClient(options: GatewayClientOptions) {
         post<RpcRoster>("/api/rpc/workers", { workers }, call),
       removeWorkers: (workers: readonly string[], call?: CallOptions) =>
         post<RpcRoster>("/api/rpc/workers/remove", { workers }, call),
+    },
+    requests: {
+      /** Requests in flight, the oldest first. */
+      list: async (call?: CallOptions) => (await get<RequestsBody>("/api/requests", call)).requests,
+      /** False: it was over already. */
+      cancel: async (id: number, call?: CallOptions) =>
+        (await post<RequestCancelled>("/api/requests/cancel", { id }, call)).cancelled,
     },
     desired: desiredCalls(transport),
     history: historyCalls(transport),
@@ -196,6 +214,16 @@ function desiredCalls(transport: Transport) {
 
   return {
     get: async ({ signal }: CallOptions = {}) => withEtag(await transport.send(path, { signal })),
+    /** The document as the text of a gateway.yaml. */
+    text: async ({ signal }: CallOptions = {}): Promise<{ readonly yaml: string; readonly etag: string }> => {
+      const response = await transport.send(path, { headers: { accept: "application/yaml" }, signal });
+      return { yaml: await response.text(), etag: etagOf(response) };
+    },
+    /** Replaces the document by the text of one. */
+    putText: (yaml: string, options?: ChangeOptions) => changeCall(transport, path, { method: "PUT", yaml }, options),
+    /** The plan of {@link putText}; changes nothing. */
+    planText: (yaml: string, { offline, signal }: PlanOptions = {}) =>
+      transport.json<PlanBody>(path, { method: "PUT", yaml, query: { dryRun: true, offline }, signal }),
     /** Replaces the document. */
     put: (document: DocumentInput, options?: ChangeOptions) =>
       changeCall(transport, path, { method: "PUT", json: document }, options),
@@ -227,6 +255,11 @@ function historyCalls(transport: Transport) {
     /** A new generation with the document of that one. */
     rollback: (generation: number, options?: ChangeOptions) =>
       changeCall(transport, `${path}/${generation}/rollback`, { method: "POST" }, options),
+    /** The plan of {@link rollback}; changes nothing. */
+    planRollback: (generation: number, { offline, signal }: PlanOptions = {}) => {
+      const query = { dryRun: true, offline };
+      return transport.json<PlanBody>(`${path}/${generation}/rollback`, { method: "POST", query, signal });
+    },
   };
 }
 
@@ -241,7 +274,12 @@ async function changeCall(
 }
 
 async function withEtag(response: Response): Promise<Desired> {
-  const etag = response.headers.get("etag");
-  if (etag === null) throw new GatewayClientError(response.status, "the response has no ETag");
+  const etag = etagOf(response);
   return { ...((await response.json()) as DesiredBody), etag };
+}
+
+function etagOf({ headers, status }: Response): string {
+  const etag = headers.get("etag");
+  if (etag === null) throw new GatewayClientError(status, "the response has no ETag");
+  return etag;
 }

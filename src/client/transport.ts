@@ -46,7 +46,10 @@ export function createTransport({ baseUrl, licenseKey, fetch: given }: Transport
           ...(yaml === undefined ? {} : { "content-type": "application/yaml" }),
           ...headers,
         },
-        body: json === undefined ? (yaml ?? form ?? null) : JSON.stringify(json),
+        body:
+          json === undefined
+            ? ((yaml ?? form ?? null) as NonNullable<RequestInit["body"]> | null)
+            : JSON.stringify(json),
         signal: signal ?? null,
       }),
     );

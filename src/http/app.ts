@@ -1,12 +1,12 @@
 // The HTTP application: access, families at their prefixes, answers for what no family has. Does not listen.
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from "fastify";
-import { ok, textSchema } from "../../schemas/route.ts";
 import { GatewayError, stoppingError } from "../core/errors.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
 import { servedPrefixes } from "../settings/prefixes.ts";
 import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes.ts";
 import { createAccess, installAccess } from "./auth/access.ts";
 import { rewriteKeyedUrl } from "./auth/presented.ts";
+import { frontRoute, pageRoutes } from "./front.ts";
 import { installNative, type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
 import { type CompatRoutesDeps, compatRoutes, installCompat, llamaRoutes, plainRoutes } from "./openai/routes.ts";
 import { bodyLimitOf } from "./server/collect-body.ts";
@@ -17,7 +17,7 @@ import { type FirstLook, waitForFirstLook } from "./server/first-look.ts";
 import type { OpenAnswers } from "./server/open-answers.ts";
 import { installOpenApi } from "./server/openapi.ts";
 import { createPlainServer } from "./server/plain-requests.ts";
-import { installRoutes, type Route, type RouteFamily, routesOf } from "./server/route.ts";
+import { installRoutes, type Route, type RouteFamily } from "./server/route.ts";
 import {
   isSurplus,
   limitConnections,
@@ -140,7 +140,9 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     looking(prefix, (inner) => installNative(inner, { ...partsOf("native"), zeroEjects: prefix !== "/api" }));
   scope("", (inner) => gatewayRoutes(inner, deps.own));
   looking("", (inner) => installSpeech(inner, deps.speech));
-  for (const prefix of prefixes.front) scope(prefix, (inner) => installRoutes(inner, "front", [frontRoute], {}));
+  scope("", (inner) => installRoutes(inner, "own", pageRoutes, {}));
+  for (const prefix of prefixes.front)
+    scope(prefix, (inner) => installRoutes(inner, "front", [frontRoute], { hasPage: prefix === "" }));
 
   const familyOf = (path: string): Family => {
     if (prefixes.compat.some((prefix) => path.startsWith(`${prefix}/`))) return "compat";
@@ -189,19 +191,9 @@ function placeOf(path: string): string {
   return path.split("/", 3).join("/");
 }
 
-/** Ollama's clients look here whether there is a server. */
-const frontRoute = routesOf<unknown>().get("/", {
-  config: { licenseKey: "none" },
-  operationId: "front",
-  summary: "Check which server answers",
-  response: ok("A word of greeting.", { content: { "text/plain": { schema: textSchema } } }),
-  handler: (_deps, _request, reply) =>
-    reply.type("text/plain").send("Ollama is running: this is Model Gateway, which speaks its API too.\n"),
-});
-
 /** Every route by its family, below the family's prefixes. */
 export const routesByFamily: Readonly<Record<RouteFamily, readonly Route<never>[]>> = {
-  own: [...ownRoutes, ...speechRoutes],
+  own: [...ownRoutes, ...speechRoutes, ...pageRoutes],
   compat: [...compatRoutes, ...audioRoutes],
   native: nativeRoutes,
   llama: llamaRoutes,

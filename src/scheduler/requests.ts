@@ -41,7 +41,7 @@ export function createRequests(
 ) {
   const waiters = new Map<number, Waiter>();
   const inUse = new Set<string>();
-  /** By model: leases of a lower number are cut. A set of leases would be kept alive by V8, see src/engines/llama/rounds.ts. */
+  /** By model: leases of a lower number are cut. A set of leases would be kept alive by V8, see src/core/bag.ts. */
   const cutBelow = new Map<string, number>();
   let given = 0;
 

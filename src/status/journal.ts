@@ -5,7 +5,7 @@ export interface JournalEvent {
   readonly id: string;
   /** ISO 8601. */
   readonly at: string;
-  /** `condition`, `action.started`, `action.progress`, `action.finished`, `action.failed`, `document`, `source`, `model`, `drain`, `preset`, `reset`. */
+  /** `condition`, `action.started`, `action.progress`, `action.finished`, `action.failed`, `document`, `source`, `model`, `drain`, `preset`, `requests`, `reset`. */
   readonly type: string;
   readonly data: object;
 }

@@ -61,7 +61,9 @@ async function makeProject(t: TestContext): Promise<{
   for (const name of ["build.cjs", "tsconfig.json", "package.json"])
     await copyFile(join(packageRoot, name), join(root, name));
   await symlink(join(packageRoot, "node_modules"), join(root, "node_modules"));
-  for (const folder of ["src", "schemas"]) await mkdir(join(root, folder));
+  for (const folder of ["src", "src/page", "schemas"]) await mkdir(join(root, folder));
+  for (const name of ["main.tsx", "page.css", "index.html", "icon.svg"])
+    await writeFile(join(root, "src", "page", name), "");
   await writeFile(join(root, "schemas", "one.ts"), "export const one = 1;\n");
   const source = join(root, "src", "cli.ts");
   await writeFile(source, "export const said = 1;\n");

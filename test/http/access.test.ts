@@ -35,6 +35,8 @@ const open = [
   "/",
   "/alpha",
   "/beta",
+  "/ui",
+  "/ui/{}",
   "/livez",
   "/readyz",
   "/status",

@@ -8,7 +8,8 @@ import { cleanUp } from "../support/clean-up.ts";
 import { cacheTalker, makeFolders } from "../support/folders.ts";
 import { eventsOf, startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
-import { modelBytes, talkingModel } from "../support/models.ts";
+import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
+import { until } from "../support/scratch.ts";
 
 const licenseKey = "client-key-8f1d3a7c5b9e4f02a6d8";
 
@@ -100,6 +101,34 @@ test("the client", async (t) => {
     assert.equal(entries[0]?.by, `http:POST /api/history/${before.generation}/rollback`);
     assert.deepEqual((await client.history.get(back.generation)).document, before.document);
     assert.equal((await failure(client.history.get(999))).code, "generation_not_found");
+  });
+
+  await t.test("the document as text, on a condition; the plan of a rollback", async () => {
+    const { yaml, etag } = await client.desired.text();
+    assert.equal(yaml, `version: 1\nmodels:\n  - id: ${model}\n    ctxSize: 1024\n`);
+    const { generation } = await client.desired.get();
+    const text = yaml.replace("1024", "512");
+    assert.deepEqual((await client.desired.planText(text)).steps[0]?.changes, [
+      { subject: model, field: "ctx-size", from: "1024", to: "512" },
+    ]);
+    await client.desired.putText(text, { etag, wait: true });
+    assert.equal((await failure(client.desired.putText(yaml, { etag }))).code, "precondition_failed");
+    assert.match((await failure(client.desired.planText("version: 2\n"))).message, /^line 1, column 10: version: /);
+    assert.equal((await client.history.planRollback(generation)).steps[0]?.changes[0]?.to, "1024");
+    await client.history.rollback(generation, { wait: true });
+  });
+
+  await t.test("a chat in pieces, requests in flight, a load", async () => {
+    const pieces: string[] = [];
+    for await (const piece of client.chat(model, [{ role: "user", content: "hi" }])) pieces.push(piece);
+    assert.equal(pieces.join(""), answersOf("acme/alpha").hello);
+    assert.deepEqual([await client.requests.list(), await client.requests.cancel(1)], [[], false]);
+    await client.eject(model);
+    await client.load(model);
+    await until("loaded", () => isLoaded(client, model));
+    await client.eject(model);
+    const unknown = client.chat("acme/nothing:Q8_0", []);
+    assert.equal((await failure(unknown[Symbol.asyncIterator]().next())).code, "model_not_found");
   });
 
   await t.test("the hub", async () => {

@@ -18,6 +18,7 @@ const dates: Readonly<Record<string, string>> = {
   "src/app/status.ts": "when it started; dates in the conditions",
   "src/app/server.ts": "when a removal was asked for",
   "src/http/openai/responses-stream.ts": "when a response was created",
+  "src/http/proxy/in-flight.ts": "when a request began",
   "src/hub/errors.ts": "Retry-After may be a date",
   "src/hub/http.ts": "when the hub answered last",
   "src/cache/download/in-use.ts": "the age of a file",

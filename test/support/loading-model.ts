@@ -1,9 +1,10 @@
 // A model that loads for as long as a test wants it to, for the routes of a family; its engine then answers at once.
 
-import type { GatewayError } from "../../src/core/errors.ts";
+import { clientLeftError, type GatewayError } from "../../src/core/errors.ts";
 import type { AnswerSink } from "../../src/engines/llama/upstream.ts";
 import type { NativeRoutesDeps } from "../../src/http/ollama/routes.ts";
 import type { CompatRoutesDeps } from "../../src/http/openai/routes.ts";
+import { createInFlight } from "../../src/http/proxy/in-flight.ts";
 import { createRequestMeters } from "../../src/metrics/requests.ts";
 import type { Lease } from "../../src/scheduler/requests.ts";
 
@@ -43,11 +44,15 @@ export function loadingModel(answer: (stream: boolean) => string, tickMs: number
     catalog: { named: () => ({ model: { id: "acme/a:Q8_0", upstreamId: "acme/a:Q8_0" }, variant: null }) },
     scheduler: { keep: () => undefined },
     prompts: { enter: () => Promise.resolve(null) },
+    inFlight: createInFlight(),
     chatContext: {
       tryAcquire: () => null,
-      acquire: async (): Promise<Lease> => {
+      acquire: async (_model: unknown, _size: unknown, left: AbortSignal): Promise<Lease> => {
         waits();
-        const outcome = await loading;
+        const gone = new Promise<Outcome>((resolve) =>
+          left.addEventListener("abort", () => resolve(clientLeftError())),
+        );
+        const outcome = await Promise.race([loading, gone]);
         if (outcome !== "loaded") throw outcome;
         return { instance, overdue: () => null, release: () => undefined };
       },

@@ -21,6 +21,7 @@ import { isJsonObject } from "../../core/json.ts";
 import type { PresetAllow } from "../../core/preset-keys.ts";
 import { type DesiredState, toInput } from "../../desired/document/document.ts";
 import { readText } from "../../desired/parse-apart.ts";
+import { renderDocument } from "../../desired/render.ts";
 import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
 import { backoffKey } from "../../plan/actions.ts";
 import { isConverged, isSettled, type Pass } from "../../reconcile/loop.ts";
@@ -61,6 +62,13 @@ export const changeOptions = {
   response: ok("The document after the change; with `dryRun` its plan.", { anyOf: [desiredSchema, planSchema] }),
 } as const;
 
+const yamlText = { content: { "application/yaml": { schema: textSchema } } } as const;
+
+/** JSON where both are. */
+function isYamlAccepted(accept = ""): boolean {
+  return accept.includes("yaml") && !accept.includes("json");
+}
+
 const { get, patch, post, put } = routesOf<DesiredRoutesDeps>();
 
 export const desiredRoutes = [
@@ -68,14 +76,19 @@ export const desiredRoutes = [
     operationId: "desired",
     summary: "Get the document",
     description: "The ETag goes into `If-Match` of a change, and into `If-None-Match` of the next request.",
-    headers: { "If-None-Match": "An ETag: 304 without a body while nothing of it has changed." },
-    response: { ...ok("The document.", desiredSchema), 304: { description: "It is as the ETag has it." } },
+    headers: {
+      Accept: "`application/yaml`: the document alone, as a gateway.yaml.",
+      "If-None-Match": "An ETag: 304 without a body while nothing of it has changed.",
+    },
+    response: { ...ok("The document.", desiredSchema, yamlText), 304: { description: "It is as the ETag has it." } },
     handler: ({ store }, { headers }, reply) => {
       const body = showDesired(store, store.current(), reply);
+      // A browser's cache would give the one form for the other: they share the ETag, and it asks by that whatever `Vary` says.
+      void reply.header("cache-control", "no-store");
       const known = headers["if-none-match"]?.split(",").map((part) => part.trim().replace(/^W\//, ""));
-      if (!known?.some((part) => part === "*" || part === reply.getHeader("etag"))) return body;
-      void reply.code(304).send();
-      return reply;
+      if (known?.some((part) => part === "*" || part === reply.getHeader("etag"))) return reply.code(304).send();
+      if (!isYamlAccepted(headers.accept)) return body;
+      return reply.type("application/yaml").send(renderDocument(toInput(store.current().tree)));
     },
   }),
   put("/api/desired", {
@@ -87,7 +100,7 @@ export const desiredRoutes = [
     querystring: putQuerySchema,
     config: { ...changeOptions.config, yaml: true },
     // Checked by the store, which names what is wrong in the document's own terms.
-    body: contents(json(documentBodySchema), { content: { "application/yaml": { schema: textSchema } } }),
+    body: contents(json(documentBodySchema), yamlText),
     handler: async (deps, request, reply) =>
       makeChange(deps, request, reply, { change: await putChange(request.body, request.query, deps.presetAllow) }),
   }),

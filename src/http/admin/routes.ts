@@ -12,6 +12,7 @@ import { type HistoryRoutesDeps, historyRoutes } from "./history.ts";
 import { createHubQueue, type HubRoutesDeps, hubRoutes } from "./hub.ts";
 import { type LogRoutesDeps, logsRoute } from "./logs.ts";
 import { type ModelReadyDeps, modelReadyRoutes } from "./model-ready.ts";
+import { type RequestRoutesDeps, requestRoutes } from "./requests.ts";
 import { createReports, type StatusRoutesDeps, statusRoutes } from "./status.ts";
 
 type OwnRoutesDeps = StatusRoutesDeps &
@@ -21,7 +22,8 @@ type OwnRoutesDeps = StatusRoutesDeps &
   EditRoutesDeps &
   HubRoutesDeps &
   DiskRoutesDeps &
-  LogRoutesDeps;
+  LogRoutesDeps &
+  RequestRoutesDeps;
 
 export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...statusRoutes,
@@ -33,6 +35,7 @@ export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...editRoutes,
   ...hubRoutes,
   ...diskRoutes,
+  ...requestRoutes,
 ];
 
 export type GatewayRoutesDeps = Omit<OwnRoutesDeps, "reportFor" | "streamEvents" | "hubQueue" | "hubMemoryQueue"> & {

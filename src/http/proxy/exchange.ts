@@ -11,6 +11,7 @@ import type { Lease } from "../../scheduler/requests.ts";
 import { errorHeaders, frameOf, type RenderedError, renderEngineError, renderError } from "../server/errors.ts";
 import { RawReply, type ReplyListener } from "../server/raw-reply.ts";
 import type { ExchangeDeps, Generation } from "./generation.ts";
+import type { RequestState, Underway } from "./in-flight.ts";
 
 const attempts = 3;
 /**
@@ -32,18 +33,21 @@ export function runGeneration(deps: ExchangeDeps, response: ServerResponse, gene
  * One generation under way. A chat to a loaded model takes no promise, timer or signal: it is admitted, sent and answered by
  * callbacks. Only a wait has them.
  */
-class Answering implements AnswerSink, ReplyListener {
+class Answering implements AnswerSink, ReplyListener, Underway {
+  place = -1;
+  readonly number: number;
+  readonly beganAt = performance.now();
   readonly #deps: ExchangeDeps;
   readonly #generation: Generation;
   readonly #raw: RawReply;
   readonly #meter: RequestMeter;
-  readonly #beganAt = performance.now();
   #lease: Lease | null = null;
   #permit: PromptPermit | null = null;
   #exchange: Exchange | null = null;
   #left: AbortController | null = null;
   #tick: NodeJS.Timeout | undefined;
   #attempt = 1;
+  #isCancelled = false;
   /** Of the engine's answer. */
   #status = 0;
   #isAnswering = false;
@@ -58,6 +62,26 @@ class Answering implements AnswerSink, ReplyListener {
     this.#generation = generation;
     this.#raw = new RawReply(response, this);
     this.#meter = deps.meters.of(generation.route, generation.model.id);
+    this.number = deps.inFlight.nextNumber();
+    deps.inFlight.add(this);
+  }
+
+  get model(): string {
+    return this.#generation.model.id;
+  }
+
+  get route(): string {
+    return this.#generation.route;
+  }
+
+  state(): RequestState {
+    if (!this.#exchange) return "waiting";
+    return this.#isAnswering ? "answering" : "prompt";
+  }
+
+  cancel(): void {
+    this.#isCancelled = true;
+    this.left();
   }
 
   begin(): void {
@@ -100,7 +124,7 @@ class Answering implements AnswerSink, ReplyListener {
 
   #leftSignal(): AbortSignal {
     this.#left ??= new AbortController();
-    if (this.#raw.hasLeft()) this.#left.abort();
+    if (this.#isGone()) this.#left.abort();
     return this.#left.signal;
   }
 
@@ -113,7 +137,12 @@ class Answering implements AnswerSink, ReplyListener {
     if (contextSize !== null) this.#headers = { "x-context-size": String(contextSize) };
     const onRead = this.#permit?.send(this.#leftSignal());
     this.#exchange = upstream.send(lease.instance, onRead ? { ...this.#generation, onRead } : this.#generation, this);
-    if (this.#raw.hasLeft()) this.#exchange.abort();
+    if (this.#isGone()) this.#exchange.abort();
+  }
+
+  /** No one awaits its response any more. */
+  #isGone(): boolean {
+    return this.#isCancelled || this.#raw.hasLeft();
   }
 
   start(status: number, answered: Readonly<Record<string, string | string[] | undefined>>): void {
@@ -163,9 +192,9 @@ class Answering implements AnswerSink, ReplyListener {
   fail(error: GatewayError): void {
     // The headers alone are no answer: they come before the engine computes.
     if (!this.#isAnswering && isRefusal(error)) return this.#askNext();
-    if (error.code !== "cancelled") {
+    if (error.code !== "cancelled" || this.#isCancelled) {
       this.passOn();
-      this.#failWith(error);
+      this.#failWith(this.#isCancelled ? cancelledError() : error);
     }
     this.#over();
   }
@@ -192,7 +221,7 @@ class Answering implements AnswerSink, ReplyListener {
   }
 
   #giveUp(error: unknown): void {
-    const failure = toGatewayError(error);
+    const failure = this.#isCancelled ? cancelledError() : toGatewayError(error);
     if (!this.#raw.hasLeft()) {
       if (failure.status >= 500) this.#deps.onFailure(failure, this.#generation.model.id);
       this.#failWith(failure);
@@ -201,10 +230,11 @@ class Answering implements AnswerSink, ReplyListener {
   }
 
   #sinceBegin(): number {
-    return performance.now() - this.#beganAt;
+    return performance.now() - this.beganAt;
   }
 
   #over(): void {
+    this.#deps.inFlight.delete(this);
     this.#meter.ended(this.#outcome);
     if (this.#outcome === 200) this.#meter.wasAnswered(this.#sinceBegin());
     clearTimeout(this.#tick);
@@ -252,6 +282,10 @@ class Answering implements AnswerSink, ReplyListener {
     this.#raw.write(frameOf(family, rendered, nextSequence?.()));
     this.#raw.end();
   }
+}
+
+function cancelledError(): GatewayError {
+  return new GatewayError("cancelled", "the request was cancelled by POST /api/requests/cancel");
 }
 
 function passOn(answering: Answering): void {

@@ -9,6 +9,7 @@ import type { CachedModel } from "../../plan/observed.ts";
 import type { PromptQueue } from "../../scheduler/prompt-queue.ts";
 import type { Scheduler } from "../../scheduler/scheduler.ts";
 import type { Dialect } from "../server/errors.ts";
+import type { InFlight } from "./in-flight.ts";
 
 /** How a family turns the engine's answer into its own. */
 export interface Translator {
@@ -53,6 +54,7 @@ export interface ExchangeDeps {
   readonly upstream: Upstream;
   readonly chatContext: ChatContext;
   readonly prompts: PromptQueue;
+  readonly inFlight: InFlight;
   /** The gateway stops: answers still in flight end in an error frame. */
   readonly cutOff: AbortSignal;
   readonly onFailure: (error: GatewayError, model: string) => void;

@@ -11,6 +11,7 @@ import { createUpstream } from "../../../../src/engines/llama/upstream.ts";
 import { passThrough } from "../../../../src/http/openai/pass-through.ts";
 import { runGeneration } from "../../../../src/http/proxy/exchange.ts";
 import type { ExchangeDeps } from "../../../../src/http/proxy/generation.ts";
+import { createInFlight } from "../../../../src/http/proxy/in-flight.ts";
 import { limitSilence } from "../../../../src/http/server/server-limits.ts";
 import { createRequestMeters } from "../../../../src/metrics/requests.ts";
 import type { CachedModel } from "../../../../src/plan/observed.ts";
@@ -77,6 +78,7 @@ async function world(t: TestContext, writeStallMs: number, othersWait: () => boo
     },
     scheduler: { keepsWaiting: othersWait },
     prompts: { enter: () => Promise.resolve(null) },
+    inFlight: createInFlight(),
     unreadMs: 1_000,
     idle: { keep: () => undefined },
     cutOff: new AbortController().signal,

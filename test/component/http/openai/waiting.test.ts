@@ -12,12 +12,13 @@ import { type LoadingModel, loadingModel } from "../../../support/loading-model.
 
 const chunk = 'data: {"choices":[]}\n\ndata: [DONE]\n\n';
 
-interface Setting extends Omit<LoadingModel, "deps"> {
+interface Setting extends LoadingModel {
   readonly url: string;
 }
 
 async function start(t: TestContext, tickMs?: number | null): Promise<Setting> {
-  const { deps, ...model } = loadingModel((stream) => (stream ? chunk : '{"choices":[]}'), tickMs);
+  const model = loadingModel((stream) => (stream ? chunk : '{"choices":[]}'), tickMs);
+  const { deps } = model;
   const app = Fastify();
   installCompat(app, "compat", deps);
   app.post("/native", (_request, reply) => {
@@ -102,4 +103,27 @@ test("an answer that is no stream keeps its status for the end", async (t) => {
   t.mock.timers.tick(60_000);
   setting.loaded(new GatewayError("model_load_failed", "no memory"));
   assert.equal((await asked).status, 500);
+});
+
+test("a request that waits is listed; once cancelled its client gets the error, and it is listed no more", async (t) => {
+  for (const stream of [true, false]) {
+    const setting = await start(t);
+    const { inFlight } = setting.deps;
+    const asked = ask(setting, stream);
+    await setting.waiting;
+    const [listed, ...others] = inFlight.list();
+    assert.deepEqual(
+      [listed?.model, listed?.route, listed?.state, others],
+      ["acme/a:Q8_0", "/chat/completions", "waiting", []],
+    );
+    assert.equal(inFlight.cancel((listed?.id ?? 0) + 1), false);
+    // The headers of a stream may have been sent.
+    if (stream) await asked;
+    assert.equal(inFlight.cancel(listed?.id ?? 0), true);
+    const response = await asked;
+    assert.equal(response.status, stream ? 200 : 499);
+    assert.match(await response.text(), /"code":"cancelled"/);
+    assert.deepEqual(inFlight.list(), []);
+    assert.equal(inFlight.cancel(listed?.id ?? 0), false);
+  }
 });

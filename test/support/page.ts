@@ -1,0 +1,71 @@
+// The status page in a real browser, against a gateway of the test: nothing may fail on it unseen.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { launchChromium } from "./chromium.ts";
+import { cleanUp } from "./clean-up.ts";
+
+/** ms: a person waits no longer. */
+const pagePatienceMs = 20_000;
+
+export interface OpenPage {
+  readonly page: Page;
+  /** Addresses below the gateway's that the page has asked for, in order. */
+  readonly asked: readonly string[];
+  /** What went wrong on it since the last call: errors of scripts and of the content policy, requests to elsewhere. */
+  faults(): string[];
+  /** Fails with what axe finds of the page as it is now; by all of its rules, or by one. */
+  assertAccessible(what: string, rule?: string): Promise<void>;
+  /** Writes a picture of the first screen into the folder of `PAGE_SCREENSHOTS`, if that is set. */
+  picture(name: string): Promise<void>;
+}
+
+export async function openPage(t: TestContext, url: string): Promise<OpenPage> {
+  const browser = await launchChromium();
+  cleanUp(t, () => browser.close());
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    colorScheme: "light",
+    bypassCSP: false,
+  });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  page.setDefaultTimeout(pagePatienceMs);
+  const asked: string[] = [];
+  let faults: string[] = [];
+  page.on("pageerror", (error) => faults.push(`script: ${error.message}`));
+  page.on("console", (message) => {
+    // The browser reports each refused request; these are looked at by the tests that cause them.
+    if (message.type() === "error" && !/Failed to load resource/.test(message.text())) faults.push(message.text());
+  });
+  page.on("request", (request) => {
+    if (request.url().startsWith(url)) asked.push(request.url().slice(url.length));
+    else faults.push(`a request to ${request.url()}`);
+  });
+  return {
+    page,
+    asked,
+    faults: () => {
+      const found = faults;
+      faults = [];
+      return found;
+    },
+    assertAccessible: async (what, rule) => {
+      // Half a megabyte, so once per load of the page.
+      if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe.source);
+      const found = await page.evaluate<
+        string[]
+      >(`axe.run(document, ${JSON.stringify(rule === undefined ? {} : { runOnly: [rule] })}).then(({ violations }) =>
+        violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html, failureSummary }) => html + " " + failureSummary).join(" | ")))`);
+      assert.deepEqual(found, [], what);
+    },
+    picture: async (name) => {
+      const folder = process.env["PAGE_SCREENSHOTS"];
+      if (folder === undefined) return;
+      await page.locator(".notice:not(:empty)").first().waitFor({ state: "detached" });
+      await page.screenshot({ path: join(folder, `${name}.png`) });
+    },
+  };
+}
