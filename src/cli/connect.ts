@@ -59,8 +59,18 @@ export async function withGateway<T>(
 type RequestOptions = Omit<NonNullable<Parameters<typeof request>[1]>, "headers"> & { readonly headers?: object };
 
 /** What the client needs of `fetch`, which would load the whole of undici: half of a command's processor time. */
-async function fetchPlainly(url: string, options: RequestOptions): Promise<Response> {
-  const { statusCode: status, headers, body } = await request(url, { ...options, headers: { ...options.headers } });
+async function fetchPlainly(url: string, { headers: given, body: sent, ...rest }: RequestOptions): Promise<Response> {
+  // A sound file, as multipart.
+  const form = sent instanceof FormData ? new Response(sent) : null;
+  const {
+    statusCode: status,
+    headers,
+    body,
+  } = await request(url, {
+    ...rest,
+    headers: { ...given, ...(form && { "content-type": form.headers.get("content-type") ?? "" }) },
+    body: form ? Buffer.from(await form.arrayBuffer()) : (sent ?? null),
+  });
   const isEmpty = status === 204 || status === 304;
   const texts = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
   return new Response(isEmpty ? null : (Readable.toWeb(body) as ReadableStream), { status, headers: texts });

@@ -90,7 +90,7 @@ export async function* followLogs(
 }
 
 /** Lines without their ends. Leaving the loop closes the stream. */
-async function* linesOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<string, void, undefined> {
+export async function* linesOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<string, void, undefined> {
   if (!stream) return;
   const reader = stream.getReader();
   const decoder = new TextDecoder();

@@ -1,0 +1,163 @@
+// The commands of every day against one running gateway: chat, load, set up, search, complete.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { cleanUp } from "../support/clean-up.ts";
+import { commandHere, commandLine, runCommand } from "../support/command.ts";
+import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
+import { loadedIds, startTestGateway } from "../support/gateway.ts";
+import { startLoopbackHub } from "../support/loopback-hub.ts";
+import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
+import { until } from "../support/scratch.ts";
+
+test("verbs", async (t) => {
+  const hub = await startLoopbackHub(t);
+  hub.addRepo("acme/new-GGUF", {
+    files: { "new-Q8_0.gguf": modelBytes(talkingModel("new")), "new-Q4_0.gguf": modelBytes(talkingModel("new")) },
+    downloads: 12,
+    likes: 3,
+  });
+  const folders = await makeFolders(t);
+  const model = await cacheTalker(folders, "acme/alpha", "alpha");
+  const slow = "acme/slow:Q8_0";
+  await cacheModel(folders, "acme/slow", "slow-Q8_0.gguf", modelBytes(slowModel("slow")));
+  const environment = { HF_ENDPOINT: hub.endpoint };
+  const yaml = `version: 1\nmodels: [{ id: "${model}", aliases: [alfa] }, { id: "${slow}", preset: { threads: 1 } }]\n`;
+  const gateway = await startTestGateway(t, { folders, yaml, environment });
+  await gateway.converged();
+  const run = (...args: readonly string[]) => commandHere(folders, args, environment);
+  const refused = async (expected: RegExp, ...args: readonly string[]): Promise<void> => {
+    const { generation } = gateway.gateway.status();
+    const { code, stdout, stderr } = await run(...args);
+    assert.deepEqual([code, stdout], [1, ""], stderr);
+    assert.match(stderr, expected);
+    assert.equal(gateway.gateway.status().generation, generation);
+  };
+
+  await t.test("load, eject", async () => {
+    const loaded = await run("load", "alfa", "--keep-alive=-1");
+    assert.deepEqual([loaded.code, loaded.stderr], [0, ""]);
+    assert.match(loaded.stdout, /^alfa is loaded \([\d.]+ m?s\)\.\n$/);
+    assert.deepEqual(await loadedIds(gateway), [model]);
+    assert.equal((await run("eject", model)).stdout, `${model} is unloaded.\n`);
+    assert.deepEqual(await loadedIds(gateway), []);
+    await refused(/acme\/none/, "load", "acme/none:Q8_0");
+    await refused(/keep_alive/, "load", model, "--keep-alive", "soon");
+    await refused(/acme\/none/, "eject", "acme/none:Q8_0");
+  });
+
+  await t.test("ctx", async () => {
+    assert.equal((await run("ctx", model, "1024")).stdout, `${model} has a context of 1024 tokens.\n`);
+    assert.equal((await run("ctx", "alfa")).stdout, "1024 tokens\n");
+    await refused(/TOKENS must be a number/, "ctx", model, "many");
+  });
+
+  await t.test("show", async () => {
+    const { code, stdout } = await run("show", "alfa");
+    assert.equal(code, 0);
+    assert.match(stdout, /^MODEL +acme\/alpha:Q8_0$/m);
+    assert.match(stdout, /^Context +1024, trained with 8192$/m);
+    assert.match(stdout, /^Aliases +alfa, /m);
+    assert.match(stdout, /^Can do +completion/m);
+    const json = JSON.parse((await run("show", model, "--json")).stdout) as Record<string, unknown>;
+    assert.deepEqual([json["id"], (json["status"] as { id: string }).id], [model, model]);
+    await refused(/acme\/none/, "show", "acme/none:Q8_0");
+  });
+
+  await t.test("search, files, pull by run", async () => {
+    assert.match((await run("search", "new")).stdout, /^REPOSITORY .*\nacme\/new-GGUF +12 +3\n/);
+    assert.match((await run("search", "nothing-such")).stdout, /^The hub has no GGUF models for "nothing-such"/);
+    await refused(/--limit must be/, "search", "new", "--limit", "0");
+    const { stdout } = await run("files", "acme/new-GGUF");
+    assert.match(stdout, /^acme\/new-GGUF:Q4_0 +[\d.]+ kB +new-Q4_0\.gguf\nacme\/new-GGUF:Q8_0 /m);
+    await refused(/acme\/none/, "files", "acme/none");
+    await refused(
+      /acme\/new-GGUF:Q8_0 is not here: `.* pull acme\/new-GGUF:Q8_0.*` gets it/,
+      "run",
+      "acme/new-GGUF:Q8_0",
+      "hi",
+    );
+    const pulled = await run("run", "acme/new-GGUF:Q8_0", "hi", "--pull");
+    assert.deepEqual([pulled.code, pulled.stdout], [0, `${answersOf("new").hello}\n`]);
+  });
+
+  await t.test("run with a prompt; a chat needs a terminal", async (st) => {
+    const once = await run("run", model, "say", "hi");
+    assert.deepEqual([once.code, once.stdout, once.stderr], [0, `${answersOf("alpha").hello}\n`, ""]);
+    const piped = await runCommand(st, folders, ["run", model, "-"], environment, "think about it");
+    assert.deepEqual([piped.code, piped.stdout], [0, `${answersOf("alpha").afterReasoning}\n`]);
+    const empty = await runCommand(st, folders, ["run", model], environment, "");
+    assert.deepEqual([empty.code, empty.stdout], [1, ""]);
+    assert.match(empty.stderr, /a chat needs a terminal/);
+  });
+
+  await t.test("a chat in a terminal: streamed, stopped, saved, forgotten", async (st) => {
+    const line = commandLine(["run", slow, "--state", folders.stateDir]).join(" ");
+    const chat = spawn("script", ["-qefc", line, "/dev/null"], {
+      cwd: folders.root,
+      stdio: ["pipe", "pipe", "inherit"],
+      env: { PATH: process.env["PATH"], HOME: folders.root, TERM: "dumb" },
+    });
+    cleanUp(st, async () => void (chat.exitCode === null && chat.kill("SIGKILL")));
+    let seen = "";
+    chat.stdout.on("data", (text: Buffer) => {
+      seen += text.toString();
+    });
+    const closed = once(chat, "close");
+    let from = 0;
+    /** Types once the output since the last time has the pattern. */
+    const type = async (text: string, after: RegExp): Promise<void> => {
+      await until(`${after} in ${seen}`, () => after.test(seen.slice(from)));
+      from = seen.length;
+      chat.stdin.write(text);
+    };
+    await type("say hi\r", />>> /);
+    await type("forever\r", /Hello from slow, running on the real engine\.[\s\S]*>>> /);
+    await type("\u0003", /goes on and on/);
+    await type("/ctx 2048\r", /\(stopped\)[\s\S]*>>> /);
+    await type("/ctx much\r", /2048 tokens/);
+    await type("/save chat.md\r", /the context size is a number of tokens/);
+    await type("/save chat.md\r", /Saved in chat\.md/);
+    await type("/clear\r", /chat\.md cannot be written \(EEXIST\)/);
+    await type("/save chat.json\r", /Forgotten/);
+    await type("\u0004", /Saved in chat\.json/);
+    const [code] = (await closed) as [number];
+    assert.equal(code, 0, seen);
+    const saved = await readFile(join(folders.root, "chat.md"), "utf8");
+    assert.match(
+      saved,
+      /^# Chat with acme\/slow:Q8_0\n\n## You\n\nsay hi\n\n## Model\n\nHello from slow,.*\n\n## You\n\nforever\n\n## Model\n\nslow goes on/,
+    );
+    assert.deepEqual(JSON.parse(await readFile(join(folders.root, "chat.json"), "utf8")), {
+      model: slow,
+      messages: [],
+    });
+    assert.equal((await run("ctx", slow)).stdout, "2048 tokens\n");
+  });
+
+  await t.test("rpc", async () => {
+    assert.match((await run("rpc")).stdout, /^RPC mode: single\nNo workers: `.* rpc add HOST:PORT.*` adds one\.\n$/);
+    assert.match((await run("rpc", "add", "127.0.0.1:9")).stdout, /^RPC mode: single; workers: 127\.0\.0\.1:9\n/);
+    assert.match((await run("rpc")).stdout, /^WORKER .*\n127\.0\.0\.1:9 /m);
+    assert.match((await run("rpc", "remove", "127.0.0.1:9")).stdout, /^RPC mode: single; workers: none\n/);
+    await refused(/the mode is single or rpc, not "both"/, "rpc", "mode", "both");
+    await refused(/must be|HOST:PORT|worker/, "rpc", "add", "nowhere");
+  });
+
+  await t.test("voice, transcriber", async () => {
+    assert.match((await run("voice")).stdout, /^No voice is here: `.* voice search.*\nNone is chosen: `.* voice NAME/);
+    assert.match((await run("transcriber")).stdout, /^No transcription model is here/);
+    await refused(/voice/, "voice", "../etc");
+    await refused(/name the sound file with -f/, "speak", "hello");
+    await refused(/none\.wav cannot be read \(ENOENT\)/, "transcribe", join(folders.root, "none.wav"));
+  });
+
+  await t.test("completion: the words of a command, the models of the gateway", async () => {
+    assert.equal((await run("completion", "bash", "--", "eje")).stdout, "eject\n");
+    assert.equal((await run("completion", "zsh", "--", "eject", "")).stdout, `${model}\nacme/new-GGUF:Q8_0\n${slow}\n`);
+    await refused(/there is no completion for tcsh: choose bash, zsh or fish/, "completion", "tcsh");
+  });
+});
