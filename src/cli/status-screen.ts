@@ -67,7 +67,7 @@ const usual: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-function isWrong({ type, status, reason }: Condition): boolean {
+export function isWrong({ type, status, reason }: Condition): boolean {
   if (type === "Reconciling" || usual.has(reason)) return false;
   const { polarity } = (conditionTable as Readonly<Record<string, { readonly polarity: string }>>)[type] ?? {};
   return status === (polarity === "negative" ? "True" : "False");

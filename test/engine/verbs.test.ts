@@ -1,10 +1,12 @@
 // The commands of every day against one running gateway: chat, load, set up, search, complete.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import { cleanUp } from "../support/clean-up.ts";
 import { commandHere, commandLine, runCommand } from "../support/command.ts";
 import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
@@ -45,7 +47,7 @@ test("verbs", async (t) => {
     assert.equal((await run("eject", model)).stdout, `${model} is unloaded.\n`);
     assert.deepEqual(await loadedIds(gateway), []);
     await refused(/acme\/none/, "load", "acme/none:Q8_0");
-    await refused(/keep_alive/, "load", model, "--keep-alive", "soon");
+    await refused(/--keep-alive .* must be seconds/, "load", model, "--keep-alive", "soon");
     await refused(/acme\/none/, "eject", "acme/none:Q8_0");
   });
 
@@ -103,8 +105,8 @@ test("verbs", async (t) => {
     });
     cleanUp(st, async () => void (chat.exitCode === null && chat.kill("SIGKILL")));
     let seen = "";
-    chat.stdout.on("data", (text: Buffer) => {
-      seen += text.toString();
+    chat.stdout.on("data", (bytes: Buffer) => {
+      seen += bytes.toString();
     });
     const closed = once(chat, "close");
     let from = 0;
@@ -153,6 +155,72 @@ test("verbs", async (t) => {
     await refused(/voice/, "voice", "../etc");
     await refused(/name the sound file with -f/, "speak", "hello");
     await refused(/none\.wav cannot be read \(ENOENT\)/, "transcribe", join(folders.root, "none.wav"));
+  });
+
+  await t.test("doctor: nothing fails; the archive has no secret", async (st) => {
+    const secrets = { HF_TOKEN: "hf_doctor0a1b2c3d4e5f", NVIDIA_API_KEY: "nvapi-doctor-secret" };
+    const { code, stdout } = await commandHere(folders, ["doctor", "--json"], { ...environment, ...secrets });
+    const { ok, checks } = JSON.parse(stdout) as {
+      ok: boolean;
+      checks: { id: string; result: string; evidence: string }[];
+    };
+    const wrong = checks.filter(({ result }) => result === "failed");
+    assert.deepEqual([code, ok, wrong], [0, true, []]);
+    const of = (id: string): string | undefined => checks.find((check) => check.id === id)?.evidence;
+    assert.equal(of("port"), `the gateway listens on ${gateway.url}`);
+    assert.match(of("engine-runs") ?? "", /^llama-server \S+/);
+    assert.match(of("hub") ?? "", /^http:\S+ answers in \d+ ms$/);
+    assert.match(of("thrashing") ?? "", /^\d+ loads and \d+ unloads in /);
+    // It is written into the working folder: a process of its own has one.
+    const preset = `grammar: "hf_indocument0a1b2c3d"`;
+    await folders.writeConfig(yaml.replace("threads: 1", `threads: 1, ${preset}`));
+    const [node, ...line] = commandLine(["doctor", "--bundle", "--state", folders.stateDir]);
+    const env = {
+      PATH: process.env["PATH"],
+      HOME: folders.root,
+      HF_HUB_CACHE: folders.cacheDir,
+      ...environment,
+      ...secrets,
+    };
+    const child = spawn(node, line, { cwd: folders.root, env, stdio: ["ignore", "ignore", "pipe"] });
+    cleanUp(st, async () => void (child.exitCode === null && child.kill("SIGKILL")));
+    const stderr = await text(child.stderr);
+    const [, archive = ""] = /^(\S+\.tar\.gz) is the support archive/m.exec(stderr) ?? [];
+    assert.equal((await stat(archive)).mode & 0o777, 0o600, stderr);
+    await promisify(execFile)("tar", ["-xzf", archive, "-C", folders.root]);
+    const folder = archive.replace(".tar.gz", "");
+    const files = await readdir(folder);
+    assert.ok(
+      ["doctor.json", "gateway.yaml", "status.json", "metrics.txt", "log-router.txt"].every((file) =>
+        files.includes(file),
+      ),
+      files.join(),
+    );
+    const all = (await Promise.all(files.map((file) => readFile(join(folder, file), "utf8")))).join("\n");
+    assert.match(all, /\(redacted\)/);
+    for (const secret of [...Object.values(secrets), "hf_indocument0a1b2c3d"]) assert.ok(!all.includes(secret), secret);
+    await folders.writeConfig(yaml);
+  });
+
+  await t.test("doctor --pre: an empty machine, and one where it cannot start", async (st) => {
+    const empty = await makeFolders(st);
+    const first = await commandHere(empty, ["doctor", "--pre"], environment);
+    assert.equal(first.code, 0, first.stdout);
+    assert.match(first.stdout, /^program\n-------\n√ versions: Model Gateway /);
+    assert.match(first.stdout, /^√ document: \S+gateway\.yaml: the first start writes it$/m);
+    await empty.writeConfig("version: 2\n");
+    const port = new URL(gateway.url).port;
+    const broken = await commandHere(empty, ["doctor", "--pre", "--port", port, "--host", "0.0.0.0"], {
+      LLAMA_SERVER: "/nowhere",
+    });
+    assert.equal(broken.code, 1);
+    for (const id of ["document", "engine-found", "exposure", "port"])
+      assert.match(broken.stdout, new RegExp(`^× ${id}: `, "m"));
+    assert.match(broken.stdout, /^‼ hub: cannot reach the hub/m);
+    assert.match(
+      (await commandHere(empty, ["doctor"])).stdout,
+      /^× gateway-runs: no gateway runs on the state folder/m,
+    );
   });
 
   await t.test("completion: the words of a command, the models of the gateway", async () => {

@@ -27,6 +27,8 @@ test("every flag and variable that a page names exists", () => {
   const known = new Set<string>([
     ...settingRows.map(({ flag }) => `--${flag}`),
     ...Object.keys(commandFlags).map((flag) => `--${flag}`),
+    // llama-server's own.
+    "--list-devices",
     // curl's own.
     "--data-binary",
     // Node's own.

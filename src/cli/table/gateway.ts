@@ -22,6 +22,17 @@ export const gatewayCommands: Commands = {
     examples: ["status", "status --watch"],
     run: async (line) => (await import("../status.ts")).statusCommand(line),
   },
+  doctor: {
+    operands: "",
+    shown: "[--pre] [--bundle]",
+    flags: [...gateway, "config", "llama-server", "pre", "bundle", "json"],
+    summary: "check this machine and the running gateway",
+    notes:
+      "--pre checks the machine before the first start. --bundle also writes a support archive into this folder, with secrets struck out.",
+    exit: "0 no check failed, 1 one failed, or error",
+    examples: ["doctor", "doctor --pre --json"],
+    run: async (line) => (await import("../doctor/doctor.ts")).doctorCommand(line),
+  },
   logs: {
     operands: "[MODEL]",
     shown: "[-f] [--tail 1000]",

@@ -36,7 +36,7 @@ export const modelCommands: Commands = {
     flags: [...gateway, "limit", "json"],
     summary: "search the hub for models, most downloaded first",
     exit: plainExit,
-    examples: ["search gemma 3", "search qwen --limit 5"],
+    examples: ["search gemma", "search qwen --limit 5"],
     run: async (line) => (await import("../hub.ts")).searchCommand(line),
   },
   files: {
