@@ -2,6 +2,7 @@
 import { Writable } from "node:stream";
 import type { WriteStream } from "node:tty";
 import pino, { type Logger } from "pino";
+import type { Settings } from "../settings/settings.ts";
 import { wrapped } from "./text.ts";
 
 const levels: Readonly<Record<number, string>> = {
@@ -20,13 +21,22 @@ export function jsonLines(stream: WriteStream): Logger {
   return pino({}, stream);
 }
 
-export function logOutput(stream: WriteStream): WriteStream | Writable {
-  if (!stream.isTTY) return stream;
+/** Whether what `serve` prints there is JSON lines: `auto` on what is no terminal. */
+export function isForPrograms(format: Settings["logFormat"], { isTTY }: Pick<WriteStream, "isTTY">): boolean {
+  return format === "json" || (format === "auto" && !isTTY);
+}
+
+export function logOutput(stream: WriteStream, isJson: boolean): WriteStream | Writable {
+  if (isJson) return stream;
   return new Writable({
     write: (chunk: Buffer, _encoding, done) => {
       // A progress bar may stand on the line.
+      const start = stream.isTTY ? "\r\u001b[K" : "";
       for (const line of chunk.toString().split("\n"))
-        if (line !== "") stream.write(`\r\u001b[K${wrapped(readable(line), stream.columns, " ".repeat(9))}\n`);
+        if (line !== "")
+          stream.write(
+            `${start}${wrapped(readable(line), stream.isTTY ? stream.columns : undefined, " ".repeat(9))}\n`,
+          );
       done();
     },
   });
