@@ -72,7 +72,7 @@ const packages = {
   "json-schema-to-ts": "^schemas/",
   "p-queue": "^src/execute/",
   pino: "^src/cli/",
-  undici: "^src/(undici\\.ts$|(hub|engines|http|cli)/)",
+  undici: "^src/(undici\\.ts$|(hub|engines|http)/)",
   yaml: "^src/desired/",
 };
 

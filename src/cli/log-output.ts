@@ -2,7 +2,6 @@
 import { Writable } from "node:stream";
 import type { WriteStream } from "node:tty";
 import pino, { type Logger } from "pino";
-import type { Settings } from "../settings/settings.ts";
 import { wrapped } from "./text.ts";
 
 const levels: Readonly<Record<number, string>> = {
@@ -19,11 +18,6 @@ const hidden = new Set(["level", "time", "pid", "hostname", "msg", "what", "err"
 /** A log of its own, for output that does not depend on the log level. */
 export function jsonLines(stream: WriteStream): Logger {
   return pino({}, stream);
-}
-
-/** Whether what `serve` prints there is JSON lines: `auto` on what is no terminal. */
-export function isForPrograms(format: Settings["logFormat"], { isTTY }: Pick<WriteStream, "isTTY">): boolean {
-  return format === "json" || (format === "auto" && !isTTY);
 }
 
 export function logOutput(stream: WriteStream, isJson: boolean): WriteStream | Writable {

@@ -3,16 +3,16 @@ import type { ErrorCode } from "../core/error-catalog.ts";
 import { type GatewayError, toGatewayError } from "../core/errors.ts";
 import { readSettings, type Settings } from "../settings/settings.ts";
 import { runCommand } from "./commands.ts";
-import { isForPrograms, jsonLines } from "./log-output.ts";
+import { isForPrograms } from "./log-format.ts";
 import { wrapped } from "./text.ts";
 
 /** Messages of these codes contain the remedy. */
 const clear: ReadonlySet<ErrorCode> = new Set(["invalid_request", "unauthorized", "engine_missing"]);
 
-function printFailure({ message, hint, code }: GatewayError, isJson: boolean): void {
+async function printFailure({ message, hint, code }: GatewayError, isJson: boolean): Promise<void> {
   const { stderr } = process;
   const more = clear.has(code) ? {} : { hint };
-  if (isJson) return jsonLines(stderr).fatal({ code, ...more }, message);
+  if (isJson) return (await import("./log-output.ts")).jsonLines(stderr).fatal({ code, ...more }, message);
   for (const text of [`model-gateway: ${message}`, ...Object.values(more)])
     console.error(wrapped(text, stderr.isTTY ? stderr.columns : undefined));
 }
@@ -26,7 +26,7 @@ export async function main(...[args, environment]: Parameters<typeof readSetting
     return await runCommand(line);
   } catch (error) {
     const isServed = args.includes("serve") && isForPrograms(format, process.stderr);
-    printFailure(toGatewayError(error), isServed || args.includes("--json"));
+    await printFailure(toGatewayError(error), isServed || args.includes("--json"));
     return 1;
   }
 }

@@ -6,7 +6,8 @@ import { type CommandLine, type Settings, version } from "../settings/settings.t
 import type { Condition } from "../status/finding.ts";
 import type { JournalEvent } from "../status/journal.ts";
 import { forgetSecrets } from "./forget-secrets.ts";
-import { isForPrograms, jsonLines, logOutput } from "./log-output.ts";
+import { isForPrograms } from "./log-format.ts";
+import { jsonLines, logOutput } from "./log-output.ts";
 import { installProgress } from "./progress.ts";
 import { stopOnSignals } from "./signals.ts";
 import { createStartScreen } from "./start-screen.ts";

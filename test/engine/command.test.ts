@@ -55,7 +55,8 @@ test("a first start writes the starter and its document, and the curl line that 
 test("on a terminal the start is a line per stage, then the addresses and what to try; Ctrl+C stops it", async (t) => {
   const folders = await makeFolders(t);
   const [node, ...words] = commandLine(["serve", "--port", "0", "--state", folders.stateDir]);
-  const serve = spawn("script", ["-qefc", [node, ...words].join(" "), "/dev/null"], {
+  // Without `exec` the shell between would end by Ctrl+C too, with a code of its own.
+  const serve = spawn("script", ["-qefc", `exec ${[node, ...words].join(" ")}`, "/dev/null"], {
     stdio: ["pipe", "pipe", "inherit"],
     env: {
       PATH: process.env["PATH"],
@@ -73,7 +74,8 @@ test("on a terminal the start is a line per stage, then the addresses and what t
   await until("ready", () => /Ready\. Try it:\s+curl -N http/.test(seen));
   serve.stdin.write("\u0003");
   assert.deepEqual(await closed, [0, null], seen);
-  const lines = seen.replaceAll(/\r(?:\u001b\[K)?/g, "").split("\n");
+  // Of what was written over itself the last.
+  const lines = seen.split("\r\n").map((line) => line.split("\r\u001b[K").at(-1) ?? "");
   const url = /Address {3}(\S+)/.exec(seen)?.[1] ?? "";
   assert.match(lines[0] ?? "", /^Model Gateway \d/);
   assert.equal(lines[1], `✓ listens on ${url}`);
@@ -202,7 +204,7 @@ test("without a command there is help, and nothing is started or written", async
   assert.deepEqual([bare.code, bare.stderr], [0, ""]);
   assert.match(bare.stdout, /^Usage: model-gateway COMMAND/);
   const one = await commandHere(folders, ["help", "key", "create"]);
-  assert.match(one.stdout, /^Usage: model-gateway key create NAME \[--scope chat\] .* \[--json\]\n/);
+  assert.match(one.stdout, /^Usage: model-gateway key create NAME \[--scope chat\] .*\s+\[--json\]\n/);
   assert.deepEqual(await commandHere(folders, ["key", "create", "--help"]), one);
   const none = await commandHere(folders, ["help", "plans"]);
   assert.equal(none.code, 1);

@@ -8,7 +8,7 @@ const dates: Readonly<Record<string, string>> = {
   "src/cli/key.ts": "when a key was made and expires",
   "src/app/machine.ts": "dates in the inventory; ages of files",
   "src/app/logs.ts": "when an engine printed a line",
-  "src/cli/logs.ts": "the same",
+  "src/cli/kept-logs.ts": "the same",
   "src/cli/doctor/bundle.ts": "the same",
   "src/cli/doctor/doctor.ts": "since when the gateway runs",
   "src/cli/doctor/hub-facts.ts": "whether this machine's clock is right",

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WriteStream } from "node:tty";
 import type { Gateway } from "../../../src/app/gateway.ts";
-import { isForPrograms } from "../../../src/cli/log-output.ts";
+import { isForPrograms } from "../../../src/cli/log-format.ts";
 import { createStartScreen } from "../../../src/cli/start-screen.ts";
 
 function screenOn(isTTY: boolean): {
