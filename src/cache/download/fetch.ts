@@ -217,9 +217,10 @@ function isFilledRight(storing: Storing, isPlain: boolean): Promise<boolean> {
         tell(await partial.write(position, buffers));
       },
       async note(written, received) {
-        await space.watch(progress.left());
+        // First: these bytes are on the disk already, and a pull that stops here resumes behind them.
         partial.note(written, received);
         tell(received);
+        await space.watch(progress.left());
       },
     });
     progress.report(file, file.size, "verifying");
