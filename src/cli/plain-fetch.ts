@@ -45,7 +45,7 @@ function responseOf(message: IncomingMessage): Partial<Response> {
     json: async () => JSON.parse(await text()) as unknown,
     blob: async () => new Blob([await buffer(message)]),
     get body() {
-      return Readable.toWeb(message) as NonNullable<Response["body"]>;
+      return Readable.toWeb(message);
     },
   };
 }

@@ -7,8 +7,6 @@ import { paintFor } from "./colors.ts";
 import { installProgress, type TransferStep, transferProgress } from "./progress.ts";
 import { elapsedText, wrapped } from "./text.ts";
 
-export type StartScreen = ReturnType<typeof createStartScreen>;
-
 /** What the journal has of a step: of its start and end, and of its progress. */
 interface ActionEvent extends TransferStep {
   readonly key: string;

@@ -54,7 +54,7 @@ async function contents(settings: Settings, checks: readonly Check[]): Promise<R
     "router.preset.ini": await textOf(join(stateDir, "router.preset.ini")),
     "process.json": asJson({ ...process.versions, platform: process.platform, arch: process.arch }),
     ...(await answers(settings)),
-    ...Object.fromEntries(kept),
+    ...(Object.fromEntries(kept) as Record<string, string>),
   };
 }
 
