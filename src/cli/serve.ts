@@ -57,7 +57,7 @@ export async function serveCommand({ settings, flags }: CommandLine): Promise<nu
   return null;
 }
 
-/** What is told of a start. */
+/** What a start shows. */
 interface Announce {
   readonly install: (progress: InstallProgress) => void;
   readonly listening: (gateway: Gateway) => void;
