@@ -81,24 +81,27 @@ export async function chatInTerminal(
   });
   note(`${model}: /help lists what can be typed.`);
   terminal.prompt();
-  for await (const text of terminal) {
-    begun += text;
-    if (begun.endsWith("\\")) {
-      begun = `${begun.slice(0, -1)}\n`;
-      terminal.setPrompt("... ");
-    } else {
-      const whole = begun;
-      begun = "";
-      terminal.setPrompt(">>> ");
-      const goesOn = await run(whole).catch((error: unknown) => {
-        if (error instanceof GatewayClientError && error.code === "unreachable") throw error;
-        note(error instanceof GatewayClientError ? error.message : toGatewayError(error).message);
-        return true;
-      });
-      if (!goesOn) break;
+  try {
+    for await (const text of terminal) {
+      begun += text;
+      if (begun.endsWith("\\")) {
+        begun = `${begun.slice(0, -1)}\n`;
+        terminal.setPrompt("... ");
+      } else {
+        const whole = begun;
+        begun = "";
+        terminal.setPrompt(">>> ");
+        const goesOn = await run(whole).catch((error: unknown) => {
+          if (error instanceof GatewayClientError && error.code === "unreachable") throw error;
+          note(error instanceof GatewayClientError ? error.message : toGatewayError(error).message);
+          return true;
+        });
+        if (!goesOn) break;
+      }
+      terminal.prompt();
     }
-    terminal.prompt();
+  } finally {
+    terminal.close();
   }
-  terminal.close();
   return 0;
 }
