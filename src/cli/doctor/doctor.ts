@@ -6,17 +6,22 @@ import { GatewayAway, withGateway } from "../connect.ts";
 import { printJson } from "../text.ts";
 import { writeBundle } from "./bundle.ts";
 import { type Check, checkLines, failed } from "./check.ts";
-import { gatewayChecks } from "./gateway-checks.ts";
+import { type GatewayFacts, gatewayChecks } from "./gateway-checks.ts";
 import { type LocalFacts, localChecks } from "./local-checks.ts";
 import { localFacts } from "./local-facts.ts";
 
 /** Exit code 1: a check failed. */
 export async function doctorCommand({ settings, flags, json }: CommandLine): Promise<number> {
   const isFirst = flags.includes("pre");
-  const checks = [
-    ...localChecks(await localFacts(settings, isFirst ? null : await largestModel(settings), isFirst)),
-    ...(isFirst ? [] : await checksOfGateway(settings)),
-  ];
+  const gateway = isFirst ? null : await gatewayFacts(settings);
+  const local = await localFacts(settings, {
+    isFirst,
+    largest: isFirst ? null : await largestModel(settings),
+    // It may have been started with another PATH than this command.
+    binary: gateway && "status" in gateway && "conditions" in gateway.status ? gateway.status.router.binary : null,
+  });
+  const own = gateway === null ? [] : "status" in gateway ? gatewayChecks(gateway) : [gateway];
+  const checks = [...localChecks(local), ...own];
   const isWrong = checks.some(({ result }) => result === "failed");
   if (json) printJson({ ok: !isWrong, checks });
   else {
@@ -29,22 +34,18 @@ export async function doctorCommand({ settings, flags, json }: CommandLine): Pro
   return isWrong ? 1 : 0;
 }
 
-async function checksOfGateway(settings: Settings): Promise<Check[]> {
+/** A check that has failed where none runs. */
+async function gatewayFacts(settings: Settings): Promise<GatewayFacts | Check> {
   try {
     return await withGateway({ settings }, async (client) => {
       const status = await client.status();
       const metrics = "conditions" in status ? await client.metrics() : null;
-      return gatewayChecks({ status, metrics, ownVersion: version, memory: machineMemory(), now: Date.now() });
+      return { status, metrics, ownVersion: version, memory: machineMemory(), now: Date.now() };
     });
   } catch (error) {
     if (!(error instanceof GatewayAway)) throw error;
-    return [
-      failed(
-        "gateway-runs",
-        error.message,
-        `Start it: \`${settings.command("serve")}\`. Before the first start use --pre.`,
-      ),
-    ];
+    const remedy = `Start it: \`${settings.command("serve")}\`. Before the first start use --pre.`;
+    return failed("gateway-runs", error.message, remedy);
   }
 }
 

@@ -22,16 +22,17 @@ import type { FolderFacts, LocalFacts } from "./local-checks.ts";
 import { mountOf } from "./mounts.ts";
 import type { UnitFile } from "./unit-file.ts";
 
-export async function localFacts(
-  settings: Settings,
-  largest: LocalFacts["largest"],
-  isFirst: boolean,
-): Promise<LocalFacts> {
+interface Known extends Pick<LocalFacts, "largest" | "isFirst"> {
+  /** The running gateway's llama-server. */
+  readonly binary: string | null;
+}
+
+export async function localFacts(settings: Settings, { largest, isFirst, binary }: Known): Promise<LocalFacts> {
   const { stateDir, cacheDir, environment, command } = settings;
   const mounts = await readFile("/proc/self/mounts", "utf8").catch(() => "");
   const owner = await lockHolder(stateDir);
   const [engine, gpus, cache, state, document, hub, units, available] = await Promise.all([
-    engineFacts(settings),
+    engineFacts(settings, binary),
     gpuFiles(),
     folderFacts(cacheDir, mounts),
     folderFacts(stateDir, mounts),
@@ -64,12 +65,10 @@ export async function localFacts(
   };
 }
 
-async function engineFacts({
-  llamaServer,
-  stateDir,
-  environment,
-  installEngine,
-}: Settings): Promise<LocalFacts["engine"]> {
+async function engineFacts(
+  { llamaServer, stateDir, environment, installEngine }: Settings,
+  binary: string | null,
+): Promise<LocalFacts["engine"]> {
   const none = { path: null, problem: null, version: null, devices: [], isInstalledAtStart: installEngine };
   const where = {
     explicit: llamaServer,
@@ -78,7 +77,7 @@ async function engineFacts({
   };
   let path: string | null = null;
   try {
-    path = await locateEngine("llama-server", where);
+    path = binary ?? (await locateEngine("llama-server", where));
     if (path === null) return none;
     return { ...none, path, ...(await describeEngine(path, environment)) };
   } catch (error) {
