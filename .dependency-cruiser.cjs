@@ -76,7 +76,7 @@ const packages = {
   pino: "^src/cli/",
   // Bundled into the page, so no dependency of the program.
   preact: "^src/page/",
-  undici: "^src/(undici\\.ts$|(hub|engines|http|cli)/)",
+  undici: "^src/(undici\\.ts$|(hub|engines|http)/)",
   yaml: "^src/desired/",
 };
 

@@ -285,6 +285,8 @@ export const nativeShownSchema = {
   ),
 } as const;
 
+export type NativeShown = FromSchema<typeof nativeShownSchema>;
+
 export const nativeVersionSchema = {
   title: "NativeVersion",
   ...open({ version: text("Of Ollama's API as it is spoken here.") }),

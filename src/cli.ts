@@ -6,7 +6,11 @@ export {};
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
 if (major > 20 || (major === 20 && minor >= 19)) {
-  void import("./cli/main.ts")
+  void import("./cli/compile-cache.ts")
+    .then(({ keepCompiled }) => {
+      keepCompiled();
+      return import("./cli/main.ts");
+    })
     .then(({ main }) => main(process.argv.slice(2)))
     .then((code) => {
       if (code !== null) process.exitCode = code;

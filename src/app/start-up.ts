@@ -1,9 +1,10 @@
 // Steps of a start that serve no request: the first document, leftovers of earlier runs, the watch over the model cache.
-import { access, readFile } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { cleanPartials } from "../cache/download/leftovers.ts";
 import { systemCode } from "../core/errors.ts";
 import { restoreReplaced } from "../desired/replace-file.ts";
+import { openFiles } from "../engines/process/open-files.ts";
 import { watchFiles, watchPlace } from "../observe/file-watch.ts";
 import { packageRoot } from "../settings/settings.ts";
 import { transcriptionRepo } from "../speech/transcription-models.ts";
@@ -42,17 +43,10 @@ export async function writeFirstDocument({ settings, store, logger }: Core): Pro
   logger.info({ path: configPath }, "wrote a first document, with a starter model");
 }
 
-/** A chat has a connection on either side of the gateway; the engines' pipes, the cache and the log need some files too. */
-const filesPerConnection = 2;
-const filesApart = 256;
-
 /** Warns where the process may not open enough files for its connections. Linux only. */
 export async function checkOpenFiles({ settings: { maxConnections }, logger }: Core): Promise<void> {
-  const limits = await readFile("/proc/self/limits", "utf8").catch(() => "");
-  // The first number is the limit in force: at its start Node raises it as far as it may.
-  const limit = Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
-  const needed = maxConnections * filesPerConnection + filesApart;
-  if (limit >= needed) return;
+  const { limit, needed } = await openFiles(maxConnections, "self");
+  if (limit === null || limit >= needed) return;
   logger.warn(
     `${limit} files may be open at once (ulimit -n), and --max-connections ${maxConnections} may need ${needed}: ` +
       "allow more, or fewer connections",

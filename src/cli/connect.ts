@@ -1,13 +1,13 @@
 // The gateway that a command calls: the one in the lock of the state folder, or one at a given address. A command that took any
 // gateway on the port deleted the files of another one.
-import { Readable } from "node:stream";
+import { Agent } from "node:http";
 import { GatewayClientError } from "../client/error.ts";
 import { createGatewayClient, type GatewayClient } from "../client/index.ts";
 import { isErrorCode } from "../core/error-catalog.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Settings } from "../settings/settings.ts";
 import { type LockHolder, lockHolder } from "../state/lock.ts";
-import { Agent, request } from "../undici.ts";
+import { askWith } from "./plain-fetch.ts";
 
 interface Call<T> {
   readonly settings: Settings;
@@ -36,14 +36,12 @@ export async function withGateway<T>(
     if (without) return without();
     throw noGateway(settings, target);
   }
-  // A queued pull sends nothing until its turn.
-  const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
-  const ask = (url: string, { headers, ...rest }: RequestOptions): Promise<Response> =>
-    fetchPlainly(url, { ...rest, headers: { ...headers, "user-agent": settings.userAgent }, dispatcher: agent });
+  const agent = new Agent({ keepAlive: true });
+  const ask = askWith(agent, settings.userAgent);
   const client = createGatewayClient({
     baseUrl: target.origin,
     ...(settings.licenseKey === undefined ? {} : { licenseKey: settings.licenseKey }),
-    fetch: ask as unknown as typeof globalThis.fetch,
+    fetch: ask,
   });
   try {
     if (change || settings.isAddressGiven) await checkOwner(client, target, settings, change?.force ?? true);
@@ -52,18 +50,8 @@ export async function withGateway<T>(
     if (!(error instanceof GatewayClientError)) throw error;
     throw asGatewayError(error, settings, target);
   } finally {
-    await agent.destroy();
+    agent.destroy();
   }
-}
-
-type RequestOptions = Omit<NonNullable<Parameters<typeof request>[1]>, "headers"> & { readonly headers?: object };
-
-/** What the client needs of `fetch`, which would load the whole of undici: half of a command's processor time. */
-async function fetchPlainly(url: string, options: RequestOptions): Promise<Response> {
-  const { statusCode: status, headers, body } = await request(url, { ...options, headers: { ...options.headers } });
-  const isEmpty = status === 204 || status === 304;
-  const texts = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
-  return new Response(isEmpty ? null : (Readable.toWeb(body) as ReadableStream), { status, headers: texts });
 }
 
 /** Errors: {@link GatewayAway} for a gateway that is starting. */

@@ -20,13 +20,17 @@ export function jsonLines(stream: WriteStream): Logger {
   return pino({}, stream);
 }
 
-export function logOutput(stream: WriteStream): WriteStream | Writable {
-  if (!stream.isTTY) return stream;
+export function logOutput(stream: WriteStream, isJson: boolean): WriteStream | Writable {
+  if (isJson) return stream;
   return new Writable({
     write: (chunk: Buffer, _encoding, done) => {
       // A progress bar may stand on the line.
+      const start = stream.isTTY ? "\r\u001b[K" : "";
       for (const line of chunk.toString().split("\n"))
-        if (line !== "") stream.write(`\r\u001b[K${wrapped(readable(line), stream.columns, " ".repeat(9))}\n`);
+        if (line !== "")
+          stream.write(
+            `${start}${wrapped(readable(line), stream.isTTY ? stream.columns : undefined, " ".repeat(9))}\n`,
+          );
       done();
     },
   });

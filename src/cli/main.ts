@@ -1,29 +1,32 @@
 // The command line: runs the command and turns its outcome into an exit code.
 import type { ErrorCode } from "../core/error-catalog.ts";
 import { type GatewayError, toGatewayError } from "../core/errors.ts";
-import { readSettings } from "../settings/settings.ts";
+import { readSettings, type Settings } from "../settings/settings.ts";
 import { runCommand } from "./commands.ts";
-import { jsonLines } from "./log-output.ts";
+import { isForPrograms } from "./log-format.ts";
 import { wrapped } from "./text.ts";
 
 /** Messages of these codes contain the remedy. */
 const clear: ReadonlySet<ErrorCode> = new Set(["invalid_request", "unauthorized", "engine_missing"]);
 
-function printFailure({ message, hint, code }: GatewayError, args: readonly string[]): void {
+async function printFailure({ message, hint, code }: GatewayError, isJson: boolean): Promise<void> {
   const { stderr } = process;
   const more = clear.has(code) ? {} : { hint };
-  if (args.includes("--json") || (args.includes("serve") && !stderr.isTTY))
-    return jsonLines(stderr).fatal({ code, ...more }, message);
+  if (isJson) return (await import("./log-output.ts")).jsonLines(stderr).fatal({ code, ...more }, message);
   for (const text of [`model-gateway: ${message}`, ...Object.values(more)])
     console.error(wrapped(text, stderr.isTTY ? stderr.columns : undefined));
 }
 
 /** Resolves with the exit code; with null for `serve`, which listens then. */
 export async function main(...[args, environment]: Parameters<typeof readSettings>): Promise<number | null> {
+  let format: Settings["logFormat"] = "auto";
   try {
-    return await runCommand(readSettings(args, environment));
+    const line = readSettings(args, environment);
+    format = line.settings.logFormat;
+    return await runCommand(line);
   } catch (error) {
-    printFailure(toGatewayError(error), args);
+    const isServed = args.includes("serve") && isForPrograms(format, process.stderr);
+    await printFailure(toGatewayError(error), isServed || args.includes("--json"));
     return 1;
   }
 }

@@ -6,14 +6,14 @@ import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { paintFor } from "./colors.ts";
 import { withGateway } from "./connect.ts";
-import { givenDocument } from "./document-file.ts";
 import { isEmpty, planLines } from "./plan-text.ts";
 import { printJson, printProblem } from "./text.ts";
 
 /** Exit code 1 also where the document in force is not that of gateway.yaml, and where a pull is sure to fail. */
 export async function planCommand({ settings, json, flags, given }: CommandLine): Promise<number> {
   const path = given("file");
-  const file = path === undefined ? null : await givenDocument(path);
+  // The parser takes as long to load as all the rest.
+  const file = path === undefined ? null : await (await import("./document-file.ts")).givenDocument(path);
   if (path !== undefined && file === null) return 1;
   const isOffline = flags.includes("offline");
   const without = async (): Promise<PlanBody> =>

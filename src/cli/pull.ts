@@ -8,19 +8,28 @@ import { type TransferView, transferProgress } from "./progress.ts";
 /** As shells have it for a command that Ctrl+C ended. */
 const interrupted = 130;
 
-export async function pullCommand({ settings, force, operands }: CommandLine): Promise<number> {
-  const [id = ""] = operands;
+export async function pullCommand(line: CommandLine): Promise<number> {
+  const [id = ""] = line.operands;
+  const code = await pullHere(line, id);
+  if (code === 0) console.log(`${id} is present.`);
+  return code;
+}
+
+/** Resolves with the exit code; 0: it is present. */
+export async function pullHere({ settings, force }: CommandLine, id: string): Promise<number> {
   const leaving = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => leaving.abort());
+  const leave = (): void => leaving.abort();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, leave);
   const view = transferProgress(id, process.stderr);
   try {
     await withGateway({ settings, change: { force } }, (client) => follow(client, id, leaving.signal, view));
-    console.log(`${id} is present.`);
     return 0;
   } catch (error) {
     if (!leaving.signal.aborted) throw error;
     console.error(`Left. The pull continues; \`${settings.command("rm", id)}\` cancels it.`);
     return interrupted;
+  } finally {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, leave);
   }
 }
 

@@ -1,9 +1,9 @@
 // `rm ID`: deletes a model's files, after a question on the terminal.
-import { createInterface } from "node:readline/promises";
 import { type GatewayClient, GatewayClientError } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { OwnCommand } from "../core/own-command.ts";
 import type { CommandLine } from "../settings/settings.ts";
+import { isConfirmed } from "./ask.ts";
 import { withGateway } from "./connect.ts";
 import { bytesText, printJson } from "./text.ts";
 
@@ -15,7 +15,7 @@ export async function rmCommand({ settings, operands, yes, force, json }: Comman
   const [id = ""] = operands;
   return withGateway({ settings, change: { force } }, async (client) => {
     const unpulled = await unpulledName(client, id);
-    if (!yes && !(await isConfirmed(id, settings.command))) return 2;
+    if (!yes && !(await mayDelete(id, settings.command))) return 2;
     if (unpulled !== null) {
       await client.desired.patch({ models: { [unpulled]: null } }, { wait: true });
       console.log(`${id} is removed from the document and its pull cancelled; no file was present yet.`);
@@ -46,16 +46,8 @@ async function unpulledName(client: GatewayClient, id: string): Promise<string |
   }
 }
 
-async function isConfirmed(id: string, command: OwnCommand): Promise<boolean> {
-  if (!process.stdin.isTTY) {
-    console.error(`No terminal to confirm on: \`${command("rm", id, "--yes")}\` deletes it.`);
-    return false;
-  }
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await terminal.question(`Delete every file of ${id}, and remove it from the document? [y/N] `);
-    return /^y(?:es)?$/i.test(answer.trim());
-  } finally {
-    terminal.close();
-  }
+async function mayDelete(id: string, command: OwnCommand): Promise<boolean> {
+  const answer = await isConfirmed(`Delete every file of ${id}, and remove it from the document?`);
+  if (answer === null) console.error(`No terminal to confirm on: \`${command("rm", id, "--yes")}\` deletes it.`);
+  return answer === true;
 }

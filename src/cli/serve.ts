@@ -1,13 +1,16 @@
-// Runs the gateway in the foreground and prints what to do next: as text on a terminal, elsewhere as JSON lines.
-import type { WriteStream } from "node:tty";
-import pino from "pino";
+// Runs the gateway in the foreground and prints what to do next: as text for a person, as JSON lines for programs.
+import pino, { type Logger } from "pino";
 import { type Gateway, startGateway } from "../app/gateway.ts";
-import type { CommandLine } from "../settings/settings.ts";
+import type { InstallProgress } from "../engines/install/build.ts";
+import { type CommandLine, type Settings, version } from "../settings/settings.ts";
 import type { Condition } from "../status/finding.ts";
+import type { JournalEvent } from "../status/journal.ts";
 import { forgetSecrets } from "./forget-secrets.ts";
+import { isForPrograms } from "./log-format.ts";
 import { jsonLines, logOutput } from "./log-output.ts";
 import { installProgress } from "./progress.ts";
 import { stopOnSignals } from "./signals.ts";
+import { createStartScreen } from "./start-screen.ts";
 
 /** Where a license key could get into a log line. The raw packet is that of a request which the HTTP parser refused. */
 const secretFields = [
@@ -18,28 +21,26 @@ const secretFields = [
 ] as const;
 
 /** Resolves with null when the gateway listens. */
-export async function serveCommand({ settings }: CommandLine): Promise<null> {
-  const logger = pino({ level: settings.logLevel, redact: [...secretFields] }, logOutput(process.stderr));
+export async function serveCommand({ settings, flags }: CommandLine): Promise<null> {
+  const { stdout, stderr } = process;
+  const isJson = isForPrograms(settings.logFormat, stdout);
+  // A person reads the stages; of the log what is wrong.
+  const level = isJson || flags.includes("log-level") || settings.logLevel !== "info" ? settings.logLevel : "warn";
+  const output = logOutput(stderr, isForPrograms(settings.logFormat, stderr));
+  const logger = pino({ level, redact: [...secretFields] }, output);
   const left = forgetSecrets();
   if (left.length > 0)
     logger.warn({ variables: left }, "other processes of this user can read secrets in the environment: use files");
   // Output to a closed terminal fails: the shutdown goes on in order.
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+  for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
   // Node prints its own as text.
   process.removeAllListeners("warning").on("warning", (warning) => logger.warn({ err: warning }, "warning of Node"));
-  const announce = createAnnounce(process.stdout);
+  const announce = isJson ? announceToPrograms(settings, logger) : announceToPerson(settings);
   const giveUp = new AbortController();
-  const starting = startGateway({
-    settings,
-    logger,
-    onInstallProgress: installProgress("llama-server", process.stderr, (step) =>
-      logger.info(step, "installing llama-server"),
-    ),
-    signal: giveUp.signal,
-  });
+  const starting = startGateway({ settings, logger, onInstallProgress: announce.install, signal: giveUp.signal });
   stopOnSignals(
     async () => {
-      announce("Stopping: responses in flight may end first. A second signal stops at once.");
+      announce.stopping("Stopping: responses in flight may end first. A second signal stops at once.");
       giveUp.abort();
       const started = await starting.catch(() => null);
       await started?.stop();
@@ -51,43 +52,71 @@ export async function serveCommand({ settings }: CommandLine): Promise<null> {
     throw error;
   });
   if (gateway === null) return null;
-  const { url } = gateway;
-  const document = settings.configPath;
-  announce(`Model Gateway listens on ${url}; its document is ${document}`, { url, document });
-  announceReady(gateway, announce);
+  announce.listening(gateway);
+  follow(gateway, announce);
   return null;
 }
 
-/** `terminal`: the text on a terminal, if it differs from the message. */
-type Announce = (message: string, fields?: object, terminal?: string) => void;
+/** What a start shows. */
+interface Announce {
+  readonly install: (progress: InstallProgress) => void;
+  readonly listening: (gateway: Gateway) => void;
+  readonly event: (event: JournalEvent) => void;
+  readonly notReady: (condition: Condition) => void;
+  /** Once, when everything is as the document says; null: there is no model to try. */
+  readonly ready: (gateway: Gateway, command: string | null) => void;
+  readonly stopping: (message: string) => void;
+}
 
-function createAnnounce(stream: WriteStream): Announce {
-  if (stream.isTTY) return (message, _fields, terminal = message) => console.log(terminal);
-  const lines = jsonLines(stream);
-  return (message, fields = {}) => lines.info(fields, message);
+function announceToPrograms({ configPath }: Settings, logger: Logger): Announce {
+  const lines = jsonLines(process.stdout);
+  return {
+    install: installProgress("llama-server", process.stderr, (step) => logger.info(step, "installing llama-server")),
+    listening: ({ url }) =>
+      lines.info({ url, document: configPath }, `Model Gateway listens on ${url}; its document is ${configPath}`),
+    event: () => undefined,
+    notReady: ({ reason, message }) => lines.info({ reason }, `Not ready: ${message}`),
+    ready: (_gateway, command) =>
+      command === null
+        ? lines.info("Ready. No model yet: add one to the document.")
+        : lines.info({ try: command }, "Ready. Try it."),
+    stopping: (message) => lines.info(message),
+  };
+}
+
+function announceToPerson({ configPath }: Settings): Announce {
+  const screen = createStartScreen(process.stdout);
+  screen.title(`Model Gateway ${version}`);
+  return {
+    install: screen.install,
+    listening: ({ url }) => screen.done(`listens on ${url}`),
+    event: screen.action,
+    notReady: ({ message }) => screen.note(`Not ready: ${message}`),
+    ready: (gateway, command) => screen.ready(gateway, configPath, command),
+    stopping: screen.note,
+  };
 }
 
 /** States of a start that pass by themselves. */
 const passing = new Set(["NotStarted", "Starting", "EngineInstalling"]);
 
-/** Announces once that it is ready, with a command to try; until then, why it is not. */
-function announceReady(gateway: Gateway, announce: Announce): void {
-  const stopFollowing = gateway.journal.follow(({ type, data }) => {
-    const condition = data as Condition & { readonly subject: string };
-    if (type !== "condition" || condition.subject !== "gateway") return;
-    if (condition.type === "RouterReady" && condition.status === "False" && !passing.has(condition.reason)) {
-      announce(`Not ready: ${condition.message}`, { reason: condition.reason });
-    }
-    if (condition.type !== "Synced" || condition.status !== "True") return;
-    stopFollowing();
+function follow(gateway: Gateway, announce: Announce): void {
+  const { journal } = gateway;
+  let isReady = false;
+  const look = (event: JournalEvent): void => {
+    announce.event(event);
+    const condition = event.data as Condition & { readonly subject: string };
+    if (isReady || event.type !== "condition" || condition.subject !== "gateway") return;
+    const { type, status, reason } = condition;
+    if (type === "RouterReady" && status === "False" && !passing.has(reason)) announce.notReady(condition);
+    if (type !== "Synced" || status !== "True") return;
+    isReady = true;
     const name = gateway.status().models[0]?.id;
-    if (name === undefined) {
-      const message = "Ready. No model yet: add one to the document.";
-      return announce(message, {}, `\n${message}`);
-    }
-    const command = tryLine(gateway, name);
-    announce("Ready. Try it.", { try: command }, `\nReady. Try it:\n\n  ${command}\n`);
-  });
+    announce.ready(gateway, name === undefined ? null : tryLine(gateway, name));
+  };
+  // The first pass is over by now.
+  for (const event of journal.since("0")) announce.event(event);
+  journal.follow(look);
 }
 
 function tryLine({ url, needsKey }: Gateway, model: string): string {

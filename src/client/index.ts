@@ -14,6 +14,7 @@ import type { DesiredBody, ReconciledBody } from "../../schemas/desired.ts";
 import type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
 import type { DocumentInput } from "../../schemas/document.ts";
 import type { GenerationBody, HistoryBody } from "../../schemas/history.ts";
+import type { NativeShown } from "../../schemas/ollama.ts";
 import type { ModelEntry, ModelList } from "../../schemas/openai.ts";
 import type { PlanBody } from "../../schemas/plan.ts";
 import type { RequestCancelled, RequestsBody } from "../../schemas/requests.ts";
@@ -26,9 +27,9 @@ import type {
   Voices,
 } from "../../schemas/speech.ts";
 import type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
+import { type ChatPart, type ChatRequest, streamChat } from "./chat.ts";
 import { GatewayClientError } from "./error.ts";
 import {
-  type ChatMessage,
   type EventsOptions,
   followEvents,
   followLogs,
@@ -36,7 +37,6 @@ import {
   type LogOptions,
   type PullOptions,
   pullModel,
-  streamChat,
 } from "./streams.ts";
 import {
   type CallOptions,
@@ -59,13 +59,14 @@ export type {
 export type { CollectedBody, DiskBody } from "../../schemas/disk.ts";
 export type { DocumentInput } from "../../schemas/document.ts";
 export type { GenerationBody, HistoryBody } from "../../schemas/history.ts";
-export type { NativePullRecord } from "../../schemas/ollama.ts";
+export type { NativePullRecord, NativeShown } from "../../schemas/ollama.ts";
 export type { ModelEntry } from "../../schemas/openai.ts";
 export type { PlanBody } from "../../schemas/plan.ts";
 export type { RequestsBody } from "../../schemas/requests.ts";
 export type { ShortStatusBody, StatusBody } from "../../schemas/status.ts";
+export type { ChatMessage, ChatPart, ChatRequest } from "./chat.ts";
 export { GatewayClientError } from "./error.ts";
-export type { ChatMessage, EventsOptions, GatewayEvent, LogOptions, PullOptions } from "./streams.ts";
+export type { EventsOptions, GatewayEvent, LogOptions, PullOptions } from "./streams.ts";
 export type { CallOptions } from "./transport.ts";
 export type GatewayClientOptions = TransportOptions;
 
@@ -116,16 +117,19 @@ export function createGatewayClient(options: GatewayClientOptions) {
     status: (call?: CallOptions) => get<StatusBody | ShortStatusBody>("/status", call),
     models: async (call?: CallOptions): Promise<readonly ModelEntry[]> =>
       (await get<ModelList>("/v1/models", call)).data,
+    /** By its id, an alias, or a short name that only one has. */
+    model: (name: string, call?: CallOptions) => get<ModelEntry>(`/v1/models/${encodeURI(name)}`, call),
+    /** What its files hold: parameters, quantization, capabilities, license. */
+    show: (model: string, call?: CallOptions) => post<NativeShown>("/api/show", { model }, call),
+    /** The answer as it comes. An abort throws; an error has status 200 if it came in the stream, and code `cut` if that broke off. */
+    chat: (request: ChatRequest, call: CallOptions = {}): AsyncIterable<ChatPart> =>
+      streamChat(transport, request, call),
+    /** Resolves once the model is in memory. `keepAlive`: how long it stays there idle, `5m`, or seconds; -1 for ever. */
+    load: async (model: string, { keepAlive, ...call }: CallOptions & { readonly keepAlive?: string | number } = {}) =>
+      void (await post("/api/generate", { model, stream: false, keep_alive: keepAlive }, call)),
     /** Resolves once the size is in force. */
     setContextSize: (model: string, ctx_size: number, call?: CallOptions) =>
       post<ContextSizeSet>("/api/set-ctx-size", { model, ctx_size }, call),
-    /** Resolves once the load is accepted; {@link events} has when it is done. */
-    load: async (model: string, call?: CallOptions): Promise<void> => {
-      await post("/v1/models/load", { model }, call);
-    },
-    /** Pieces of the answer's text as they come; an abort ends it without an error. */
-    chat: (model: string, messages: readonly ChatMessage[], call: CallOptions = {}): AsyncIterable<string> =>
-      streamChat(transport, { model, messages }, call),
     /** Unloads it; its files stay. */
     eject: (model: string, call?: CallOptions) => post<Ejected>("/api/eject-model", { model }, call),
     /** Measures it, which takes minutes; it is unloaded before. An abort ends it. */
@@ -177,6 +181,8 @@ export function createGatewayClient(options: GatewayClientOptions) {
       post<ReconciledBody>("/api/reconcile", undefined, call, { wait }),
     /** Ends with the connection; an abort ends it without an error. */
     events: (call: EventsOptions = {}): AsyncIterable<GatewayEvent> => followEvents(transport, call),
+    /** In the text format of Prometheus. */
+    metrics: async ({ signal }: CallOptions = {}) => (await transport.send("/metrics", { signal })).text(),
     /** The engines' last lines, of one model or of all. */
     logs: async ({ model, tail, signal }: LogOptions = {}) =>
       (await transport.send("/api/logs", { query: { model, tail }, signal })).text(),

@@ -69,40 +69,6 @@ export async function* followEvents(
   }
 }
 
-export interface ChatMessage {
-  readonly role: "system" | "user" | "assistant";
-  readonly content: string;
-}
-
-/** What the compatible family sends as a frame of a stream. */
-interface ChatFrame {
-  readonly error?: { readonly message: string; readonly code?: string };
-  readonly choices?: readonly { readonly delta?: { readonly content?: string | null } }[];
-}
-
-export async function* streamChat(
-  transport: Transport,
-  chat: { readonly model: string; readonly messages: readonly ChatMessage[] },
-  { signal }: CallOptions,
-): AsyncGenerator<string, void, undefined> {
-  try {
-    const json = { ...chat, stream: true };
-    const { body, status } = await transport.send("/v1/chat/completions", { method: "POST", json, signal });
-    for await (const line of linesOf(body)) {
-      if (line === "data: [DONE]") return;
-      if (!line.startsWith("data: ")) continue;
-      const { error, choices } = JSON.parse(line.slice(6)) as ChatFrame;
-      if (error) throw new GatewayClientError(status, error.message, { code: error.code ?? null });
-      const text = choices?.[0]?.delta?.content;
-      if (text) yield text;
-    }
-  } catch (error) {
-    if (signal?.aborted) return;
-    throw connectionLost(error, signal);
-  }
-  throw new GatewayClientError(0, `the answer of ${chat.model} broke off`, { code: "cut" });
-}
-
 export interface LogOptions extends CallOptions {
   /** Default: all, by time. */
   readonly model?: string | undefined;
@@ -124,7 +90,7 @@ export async function* followLogs(
 }
 
 /** Lines without their ends. Leaving the loop closes the stream. */
-async function* linesOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<string, void, undefined> {
+export async function* linesOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<string, void, undefined> {
   if (!stream) return;
   const reader = stream.getReader();
   const decoder = new TextDecoder();

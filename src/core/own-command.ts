@@ -5,7 +5,10 @@ export type OwnCommand = (...words: readonly string[]) => string;
 
 /** These call a gateway; the others read its state folder only. */
 const asking = new Set(
-  "plan diff apply wait status ps logs models pull rm gc history rollback export reset".split(" "),
+  (
+    "plan diff apply wait status ps logs models pull rm gc history rollback export reset run load eject ctx show " +
+    "search files rpc voice transcriber speak transcribe doctor"
+  ).split(" "),
 );
 
 export function ownCommand(start: {

@@ -30,15 +30,15 @@ export function Chat({ argument }: { readonly argument: string }): JSX.Element {
     let firstMs: number | null = null;
     const begin = performance.now();
     try {
-      for await (const piece of client.chat(model, asked, { signal: stop.signal })) {
+      for await (const { content } of client.chat({ model, messages: asked }, { signal: stop.signal })) {
         firstMs ??= performance.now() - begin;
-        answer += piece;
+        answer += content;
         setMessages([...asked, { role: "assistant", content: answer }]);
       }
       const ms = Math.round(performance.now() - begin);
       setTiming(`First text after ${elapsedText(Math.round(firstMs ?? ms))}, ${elapsedText(ms)} in all.`);
     } catch (thrown) {
-      setError(thrown);
+      if (!stop.signal.aborted) setError(thrown);
     }
     setRunning(null);
   }

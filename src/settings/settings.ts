@@ -51,27 +51,33 @@ export interface CommandLine {
   readonly given: (flag: string) => string | undefined;
 }
 
-/** Flags of single commands, which no variable sets. */
+/** Flags of single commands, which no variable sets; `value` is what follows one. */
 export const commandFlags = {
-  expires: { type: "string" },
-  scope: { type: "string" },
-  threads: { type: "string" },
-  json: { type: "boolean" },
-  yes: { type: "boolean" },
-  force: { type: "boolean" },
-  watch: { type: "boolean" },
-  "dry-run": { type: "boolean" },
-  wait: { type: "boolean" },
-  timeout: { type: "string" },
-  for: { type: "string" },
-  revision: { type: "string" },
-  generation: { type: "string" },
-  file: { type: "string" },
-  offline: { type: "boolean" },
-  follow: { type: "boolean" },
-  tail: { type: "string" },
-  help: { type: "boolean", short: "h" },
-  version: { type: "boolean", short: "v" },
+  json: { type: "boolean", help: "Print JSON, for programs." },
+  yes: { type: "boolean", help: "Do it without a question." },
+  force: { type: "boolean", help: "Change a gateway on --port that is not the one of the state folder." },
+  file: { type: "string", value: "FILE", help: "The file; - is standard input, or output. Short: -f." },
+  offline: { type: "boolean", help: "Ask the hub nothing." },
+  "dry-run": { type: "boolean", help: "Show the plan and change nothing." },
+  wait: { type: "boolean", help: "End when it is in force." },
+  timeout: { type: "string", value: "SECONDS", help: "How long to wait; 300." },
+  revision: { type: "string", value: "COMMIT", help: "Where the text comes from." },
+  for: { type: "string", value: "GOAL", help: "synced, ready or model=ID." },
+  generation: { type: "string", value: "N", help: "Of this generation of the document, or a later one." },
+  watch: { type: "boolean", help: "Draw it again each second." },
+  follow: { type: "boolean", help: "Go on with new lines. Short: -f." },
+  tail: { type: "string", value: "LINES", help: "How many of the last lines; 1000." },
+  limit: { type: "string", value: "N", help: "How many at most; 20." },
+  pull: { type: "boolean", help: "Pull the model first if it is not here." },
+  system: { type: "string", value: "TEXT", help: "What the model is told before the chat." },
+  voice: { type: "string", value: "VOICE", help: "Another voice than the document's." },
+  pre: { type: "boolean", help: "Check this machine before the first start." },
+  bundle: { type: "boolean", help: "Write a support archive, with secrets struck out." },
+  expires: { type: "string", value: "WHEN", help: "12h, 30d, 4w or a date; without it never." },
+  scope: { type: "string", value: "SCOPE", help: "all, or chat." },
+  threads: { type: "string", value: "N", help: "Of the worker; without it as many as the engine takes." },
+  help: { type: "boolean", short: "h", help: "Show what the command takes." },
+  version: { type: "boolean", short: "v", help: "Print the version." },
 } as const;
 
 /** Errors: `invalid_request` for an unknown flag or a value that is none. */
@@ -107,7 +113,7 @@ function parse(args: readonly string[], environment: Environment): ReturnType<ty
     return parseArgs({ ...common, options: { ...options, [name]: { ...commandFlags[name], short: "f" } } });
   } catch (error) {
     // What follows is advice on how to pass a dash as a word.
-    const [why = ""] = (error instanceof Error ? error.message : String(error)).split(". ");
+    const [why = ""] = (error instanceof Error ? error.message : String(error)).split(/\.\s/);
     const help = startedAs({ state: { dir: "", isDefault: true }, where: [], environment })("help");
     throw new GatewayError("invalid_request", `${why}; \`${help}\` lists what there is`, { cause: error });
   }

@@ -139,6 +139,12 @@ export const settingTable = {
     "Seconds that a model on RPC workers may compute without a sign of life before one of them counts as hanging.",
   ),
   rpcServer: optional("rpc-server", "PATH, then STATE/engines", "What `model-gateway worker` runs.", "GGML_RPC_SERVER"),
+  logFormat: oneOf("auto", "text", "json")(
+    "log",
+    "auto",
+    "What `serve` prints: text for a person, JSON lines for programs, or auto: text on a terminal, else JSON.",
+    "GATEWAY_LOG",
+  ),
   logLevel: oneOf(
     "trace",
     "debug",

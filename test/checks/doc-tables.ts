@@ -1,5 +1,7 @@
 // The tables of README.md and docs/ that follow from the source: rendered here, put between `<!-- name -->` and `<!-- /name -->`.
 import { presetKinds } from "../../schemas/preset-options.ts";
+import { groups } from "../../src/cli/commands.ts";
+import { useOf } from "../../src/cli/help.ts";
 import { errorCatalog } from "../../src/core/error-catalog.ts";
 import type { RouteFamily } from "../../src/http/server/route.ts";
 import { type Family, families, prefix } from "../../src/metrics/families.ts";
@@ -22,6 +24,7 @@ export function withTables(pages: ReadonlyMap<string, string>): Map<string, stri
 
 function tables(): Readonly<Record<string, string>> {
   return {
+    commands: commandsTable(),
     settings: settingsTable(),
     "shared-settings": sharedTable(),
     conditions: conditionTables(table),
@@ -33,6 +36,17 @@ function tables(): Readonly<Record<string, string>> {
     "routes-native": routesTable("native"),
     "routes-llama": routesTable("llama"),
   };
+}
+
+function commandsTable(): string {
+  const rows = Object.values(groups).flatMap((commands) =>
+    Object.entries(commands).map(([name, command]) => [
+      code(useOf(name, command)),
+      command.summary,
+      command.exit ?? "",
+    ]),
+  );
+  return table(["command", "what", "exit code"], rows);
 }
 
 function settingsTable(): string {

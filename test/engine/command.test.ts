@@ -1,6 +1,7 @@
 // The command line as people use it: a fresh machine chats, exit codes are what scripts expect, nothing stays behind.
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { access, readdir, readFile, rename } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,13 +11,15 @@ import { promisify } from "node:util";
 import { findLeftovers } from "../../src/engines/process/leftovers.ts";
 import { starterSentence } from "../../src/starter/starter-model.ts";
 import { cleanUp } from "../support/clean-up.ts";
-import { commandHere, runCommand, startCommand } from "../support/command.ts";
+import { commandHere, commandLine, runCommand, startCommand } from "../support/command.ts";
+import { llamaServer } from "../support/engine.ts";
 import { cacheTalker, makeFolders, makeTalkerFolders, talker } from "../support/folders.ts";
 import { streamChat } from "../support/gateway.ts";
 import { instanceOf, suspend } from "../support/held-answer.ts";
 import { answersOf } from "../support/models.ts";
 import { isRunning } from "../support/processes.ts";
 import { patchWith } from "../support/requests.ts";
+import { until } from "../support/scratch.ts";
 
 test("a first start writes the starter and its document, and the curl line that it prints answers", async (t) => {
   const folders = await makeFolders(t);
@@ -47,6 +50,46 @@ test("a first start writes the starter and its document, and the curl line that 
   );
   assert.match(String(said[0]?.["url"]), /^http:\/\/127\.0\.0\.1:\d+$/);
   assert.ok(linesIn(ended.stderr).some(({ msg }) => msg === "wrote a first document, with a starter model"));
+});
+
+test("on a terminal the start is a line per stage, then the addresses and what to try; Ctrl+C stops it", async (t) => {
+  const folders = await makeFolders(t);
+  const [node, ...words] = commandLine(["serve", "--port", "0", "--state", folders.stateDir]);
+  // Without `exec` the shell between would end by Ctrl+C too, with a code of its own.
+  const serve = spawn("script", ["-qefc", `exec ${[node, ...words].join(" ")}`, "/dev/null"], {
+    stdio: ["pipe", "pipe", "inherit"],
+    env: {
+      PATH: process.env["PATH"],
+      HOME: folders.root,
+      TERM: "dumb",
+      HF_HUB_CACHE: folders.cacheDir,
+      HF_ENDPOINT: "http://127.0.0.1:9",
+      LLAMA_SERVER: await llamaServer(),
+    },
+  });
+  cleanUp(t, async () => void (serve.exitCode === null && serve.kill("SIGKILL")));
+  const closed = once(serve, "close");
+  let seen = "";
+  serve.stdout.on("data", (bytes: Buffer) => (seen += bytes.toString()));
+  await until("ready", () => /Ready\. Try it:\s+curl -N http/.test(seen));
+  serve.stdin.write("\u0003");
+  assert.deepEqual(await closed, [0, null], seen);
+  // Of what was written over itself the last.
+  const lines = seen.split("\r\n").map((line) => line.split("\r\u001b[K").at(-1) ?? "");
+  const url = /Address {3}(\S+)/.exec(seen)?.[1] ?? "";
+  assert.match(lines[0] ?? "", /^Model Gateway \d/);
+  assert.equal(lines[1], `✓ listens on ${url}`);
+  assert.ok(lines.includes(`  Page      ${url}/ui`), seen);
+  const stages = lines.filter((line) => line.startsWith("✓")).map((line) => line.replace(/ {2}[\d.]+ m?s$/, ""));
+  assert.deepEqual(
+    stages
+      .slice(1)
+      .filter((line) => /^✓ (?:write|import|start) /.test(line))
+      .toSorted(),
+    ["✓ import local/starter-GGUF:Q8_0 from ./starter-Q8_0.gguf", "✓ start the router", "✓ write router.preset.ini"],
+  );
+  assert.match(seen, /! Stopping: /);
+  assert.ok(!seen.includes('"level"'), "no JSON");
 });
 
 function linesIn(output: string): Record<string, unknown>[] {
@@ -161,7 +204,7 @@ test("without a command there is help, and nothing is started or written", async
   assert.deepEqual([bare.code, bare.stderr], [0, ""]);
   assert.match(bare.stdout, /^Usage: model-gateway COMMAND/);
   const one = await commandHere(folders, ["help", "key", "create"]);
-  assert.match(one.stdout, /^Usage: model-gateway key create NAME \[--scope chat\] .* \[--json\]\n/);
+  assert.match(one.stdout, /^Usage: model-gateway key create NAME \[--scope chat\] .*\s+\[--json\]\n/);
   assert.deepEqual(await commandHere(folders, ["key", "create", "--help"]), one);
   const none = await commandHere(folders, ["help", "plans"]);
   assert.equal(none.code, 1);

@@ -120,14 +120,15 @@ test("the client", async (t) => {
 
   await t.test("a chat in pieces, requests in flight, a load", async () => {
     const pieces: string[] = [];
-    for await (const piece of client.chat(model, [{ role: "user", content: "hi" }])) pieces.push(piece);
+    const messages = [{ role: "user", content: "hi" }] as const;
+    for await (const { content } of client.chat({ model, messages })) pieces.push(content);
     assert.equal(pieces.join(""), answersOf("acme/alpha").hello);
     assert.deepEqual([await client.requests.list(), await client.requests.cancel(1)], [[], false]);
     await client.eject(model);
     await client.load(model);
     await until("loaded", () => isLoaded(client, model));
     await client.eject(model);
-    const unknown = client.chat("acme/nothing:Q8_0", []);
+    const unknown = client.chat({ model: "acme/nothing:Q8_0", messages: [] });
     assert.equal((await failure(unknown[Symbol.asyncIterator]().next())).code, "model_not_found");
   });
 

@@ -59,14 +59,14 @@ test("the log on a terminal: what an action was and why it failed, wrapped; else
     error: "cannot reach the hub (hub.example does not resolve); is this machine online? Will retry in 20 s",
     msg: "an action failed",
   };
-  logOutput(terminal).write(`${JSON.stringify(entry)}\n`);
+  logOutput(terminal, false).write(`${JSON.stringify(entry)}\n`);
   assert.deepEqual(written, [
     "\r\u001b[K10:00:00 warning: pull acme/a:Q8_0: cannot reach the hub\n" +
       "         (hub.example does not resolve); is this machine\n" +
       "         online? Will retry in 20 s\n",
   ]);
   const { stream: file } = stream(false);
-  assert.equal(logOutput(file), file);
+  assert.equal(logOutput(file, true), file);
 });
 
 test("in a log there is a line at each tenth, and each word once", () => {

@@ -1,0 +1,89 @@
+// `completion SHELL`: a few lines for the shell, which ask this program for the words that may come next.
+import { GatewayError } from "../core/errors.ts";
+import { type CommandLine, commandFlags } from "../settings/settings.ts";
+import { withGateway } from "./connect.ts";
+import type { Commands } from "./table/command.ts";
+
+const scripts: Readonly<Record<string, string>> = {
+  // Readline takes the colon of a model's id for the end of a word.
+  bash: `_model_gateway() {
+  local words=() word IFS=$'\\n'
+  if declare -F _get_comp_words_by_ref >/dev/null; then _get_comp_words_by_ref -n : -w words -i COMP_CWORD
+  else words=("\${COMP_WORDS[@]}"); fi
+  local current="\${words[COMP_CWORD]}"
+  COMPREPLY=()
+  for word in $(model-gateway completion bash -- "\${words[@]:1:COMP_CWORD}" 2>/dev/null); do
+    [[ $word == "$current"* ]] && COMPREPLY+=("$word")
+  done
+  if declare -F __ltrim_colon_completions >/dev/null; then __ltrim_colon_completions "$current"; fi
+}
+complete -o default -F _model_gateway model-gateway`,
+  zsh: `#compdef model-gateway
+_model_gateway() {
+  local -a found
+  found=("\${(@f)$(model-gateway completion zsh -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if (( \${#found} )) && [[ -n $found[1] ]]; then compadd -a found; else _files; fi
+}
+compdef _model_gateway model-gateway`,
+  fish: `function __model_gateway_complete
+  set -l words (commandline -opc) (commandline -ct)
+  model-gateway completion fish -- $words[2..-1] 2>/dev/null
+end
+complete -c model-gateway -a '(__model_gateway_complete)'`,
+};
+
+export async function completionCommand({ operands, settings }: CommandLine, commands: Commands): Promise<number> {
+  const [shell = "", ...words] = operands;
+  const script = shellScript(shell);
+  if (words.length === 0) {
+    console.log(script);
+    return 0;
+  }
+  const { words: found, models } = nextWords(words, commands);
+  // At a prompt there is no place for an error.
+  const ids = models ? await withGateway({ settings }, (client) => client.models()).catch(() => []) : [];
+  for (const word of [...found, ...ids.map(({ id }) => id)]) console.log(word);
+  return 0;
+}
+
+/** Errors: `invalid_request` for another shell. */
+export function shellScript(shell: string): string {
+  const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
+  if (script !== undefined) return script;
+  throw new GatewayError("invalid_request", `there is no completion for ${shell}: choose bash, zsh or fish`);
+}
+
+const modelOperands = new Set(["MODEL", "[MODEL]", "ID"]);
+
+/** What may stand in place of the last word, and whether the models may. Pure. */
+export function nextWords(
+  words: readonly string[],
+  commands: Commands,
+): { readonly words: readonly string[]; readonly models: boolean } {
+  const last = words.at(-1) ?? "";
+  const found = (all: readonly string[], models = false) => ({
+    words: [...new Set(all)].filter((word) => word !== "" && word.startsWith(last)).sort(),
+    models,
+  });
+  const names = Object.keys(commands).map((name) => name.split(" "));
+  if (takesValue(words.at(-2))) return found(words.at(-2) === "--for" ? ["synced", "ready"] : []);
+  const before = words.filter(
+    (word, at) => at < words.length - 1 && !word.startsWith("-") && !takesValue(words[at - 1]),
+  );
+  if (before[0] === "help") return found(names.map((name) => name[before.length - 1] ?? ""));
+  if (before.length === 0) return found(names.map(([name = ""]) => name));
+  const pair = before.slice(0, 2).join(" ");
+  const name = Object.hasOwn(commands, pair) ? pair : (before[0] ?? "");
+  const { flags = [], operands = "" } = (Object.hasOwn(commands, name) ? commands[name] : undefined) ?? {};
+  if (last.startsWith("-")) return found([...flags, "help"].map((flag) => `--${flag}`));
+  const operand = operands.split(" ")[before.length - name.split(" ").length] ?? "";
+  const choices = /^\[?[a-z]+(?:\|[a-z]+)+\]?$/.test(operand) ? operand.replace(/[[\]]/g, "").split("|") : [];
+  const second = before.length === 1 ? names.flatMap(([first, next = ""]) => (first === before[0] ? next : [])) : [];
+  return found([...second, ...choices], modelOperands.has(operand));
+}
+
+function takesValue(word = ""): boolean {
+  if (!/^--[^=]+$/.test(word)) return false;
+  const flag = Object.entries(commandFlags).find(([name]) => word === `--${name}`);
+  return flag === undefined || flag[1].type === "string";
+}
