@@ -117,7 +117,7 @@ test("what a model takes is known before it is loaded, within 5 % or 64 MiB; one
   });
   await t.test("lists and details have it", async () => {
     const id = idOf({ name: "small" });
-    const need = gateway.gateway.status().models.find((model) => model.id === id)?.runtime?.need;
+    const need = (await modelsOf(gateway)).get(id)?.runtime?.need;
     assert.equal(need?.source, "measured");
     const { body: list } = await gateway.json("/v1/models");
     const entry = (list["data"] as { id: string; meta: { memory?: object } }[]).find((model) => model.id === id);

@@ -96,7 +96,10 @@ test("requests are counted by family, route, model and status, with their tokens
     assert.equal(value("queue_wait_seconds_count", { model: alpha }), 5);
     assert.ok((value("queue_wait_seconds_sum") ?? 0) > 0, "the first one waited for the load");
     assert.equal(value("model_loads_total", { model: alpha, outcome: "succeeded" }), 1);
-    assert.equal(value("model_loaded", { model: alpha }), 1);
+    await until(
+      "a pass has seen it",
+      async () => (await scrape(gateway)).value("model_loaded", { model: alpha }) === 1,
+    );
   });
 
   for (const [path, route, body] of [

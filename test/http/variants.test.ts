@@ -13,6 +13,7 @@ import { cacheTalker, makeFolders } from "../support/folders.ts";
 import { eventsOf, loadedIds, loadsBegun, startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
 import { chatWith, patchWith, postWith } from "../support/requests.ts";
+import { until } from "../support/scratch.ts";
 
 const alpha = "acme/alpha:Q8_0";
 const lora = [{ id: 0, scale: 0.5 }];
@@ -215,6 +216,9 @@ test("the body of a plain name reaches the engine byte for byte; that of a varia
     flags: ["--llama-server", script],
   });
   await gateway.converged();
+  await gateway.json("/v1/models/load", postWith({ model: alpha }));
+  // The first token is asked for once, by the gateway.
+  await until("its process is believed", () => bodies.some((body) => body.includes("n_predict")));
   for (const padding of ["", "x".repeat(40_000)]) {
     const body = (model: string): string =>
       ` {\n"messages":[{"content":"\\u00e9 ${padding}"}] , "top_k":1,\t"max_tokens":1e2, "model" : "${model}","temperature":0.10 }\n`;

@@ -58,7 +58,7 @@ describe("a disk without room", () => {
     assert.match((await refusal(id, { ...asked, freeBytes })).message, /MiB are missing/);
     mount("remount,size=16m");
     const pulled = await pull(id, asked);
-    assert.ok(pulled.resumedBytes > 2_000_000, String(pulled.resumedBytes));
+    assert.ok(pulled.resumedBytes > 1_000_000, String(pulled.resumedBytes));
     assert.equal(pulled.resumedBytes + pulled.downloadedBytes, 6_000_000);
   });
 });
