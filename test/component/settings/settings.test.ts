@@ -89,6 +89,7 @@ describe("settings", () => {
       workerStableMs: 10_000,
       workerStallMs: 60_000,
       rpcServer: undefined,
+      logFormat: "auto",
       logLevel: "info",
       userAgent: `model-gateway/${version} serve`,
       writes: "all",
