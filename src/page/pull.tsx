@@ -1,6 +1,8 @@
 // Adds a model: found on the hub, pulled with progress, cancelled.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { HubModels } from "../client/index.ts";
+import { memoryText } from "../core/memory-text.ts";
 import { bytesText } from "../core/quantities.ts";
 import { isWrong } from "../status/attention.ts";
 import { Dialog, ErrorNote, Field, submitting, useAction, useLoaded, useShell } from "./parts.tsx";
@@ -97,6 +99,9 @@ interface QuantsProps {
 function Quants({ repo, isBusy, onBack, onPull }: QuantsProps): JSX.Element {
   const { client, live } = useShell();
   const { value: files, error } = useLoaded((signal) => client.repoFiles(repo, { signal }), [client, repo]);
+  // It reads the heads of the files on the hub, which takes a while: sizes are shown before.
+  const { value: models } = useLoaded((signal) => client.repoModels(repo, { signal }), [client, repo]);
+  const memoryOf = (tag: string): string => memoryNote(models?.find((model) => model.tag === tag));
   const here = new Set(live.status?.models.filter(({ runtime }) => runtime).map(({ id }) => id));
   const quants = files && quantsOf(repo, files);
   return (
@@ -114,6 +119,7 @@ function Quants({ repo, isBusy, onBack, onPull }: QuantsProps): JSX.Element {
           <tr>
             <th scope="col">Quant</th>
             <th scope="col">Size</th>
+            <th scope="col">Memory</th>
             <th scope="col">Action</th>
           </tr>
         </thead>
@@ -125,6 +131,7 @@ function Quants({ repo, isBusy, onBack, onPull }: QuantsProps): JSX.Element {
                 {bytesText(bytes)}
                 {count > 1 && ` in ${count} files`}
               </td>
+              <td>{memoryOf(tag)}</td>
               <td>
                 {here.has(id) ? (
                   "here"
@@ -140,6 +147,13 @@ function Quants({ repo, isBusy, onBack, onPull }: QuantsProps): JSX.Element {
       </table>
     </>
   );
+}
+
+/** Whether it fits, alone, by an estimate. */
+function memoryNote(model: HubModels[number] | undefined): string {
+  if (model === undefined) return "…";
+  if (model.need === null) return model.why ?? "not known";
+  return `${memoryText(model.need.bytes)}, ${model.fits === false ? "too large" : "fits"}`;
 }
 
 /** What becomes of it, until it is here. */

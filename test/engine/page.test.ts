@@ -153,7 +153,7 @@ test("the status page", async (t) => {
     await gateway.until("cancelled", ({ running }) => running.length === 0);
     await dialog.getByLabel(/Search the hub/).fill("fresh");
     await dialog.getByRole("button", { name: "acme/fresh-GGUF" }).click();
-    assert.match((await dialog.getByRole("row").filter({ hasText: "Q8_0" }).textContent()) ?? "", /Q8_0\d+ kBPull/);
+    await dialog.getByRole("row", { name: /^Q8_0 \d+ kB \d+ MiB, fits/ }).waitFor();
     await dialog.getByRole("button", { name: "Pull Q8_0" }).click();
     await dialog.getByText("acme/fresh-GGUF:Q8_0 is here.").waitFor();
     await dialog.getByRole("button", { name: "Close" }).click();
