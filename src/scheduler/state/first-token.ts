@@ -27,7 +27,8 @@ export function followFirstTokens(state: State): void {
 export function tokenAnswered(state: State, id: string, origin: string, answer: TokenAnswer): void {
   const model = modelOf(state, id);
   const { firstToken } = model;
-  if (firstToken?.origin !== origin || firstToken.state !== "asked") return;
+  // A token of a process that is on its way out comes too late: a load that had timed out would count as one that worked.
+  if (firstToken?.origin !== origin || firstToken.state !== "asked" || model.unload) return;
   if (answer.kind === "given") {
     firstToken.state = "given";
     firstToken.ms = state.now - firstToken.since;

@@ -69,9 +69,7 @@ function waitsFor(state: State, room: Room): boolean {
 function nextWanted(state: State): Model | undefined {
   return nextInOrder(state, (id) => {
     const model = modelOf(state, id);
-    const { listed, memory } = state.world;
-    const isPlaceable = listed.has(id) && memory.need(id) !== undefined;
-    return isPlaceable && isWanted(state, model) && leftForTooLarge(state, model) === null;
+    return state.world.listed.has(id) && isWanted(state, model) && leftForTooLarge(state, model) === null;
   });
 }
 
