@@ -26,8 +26,8 @@ const brokenOffMs = 250;
 
 /** Requests wait for the model, and nothing stands against its load. While it is held there is none: drains wait for loads. */
 function isWanted(state: State, model: Model): boolean {
-  const { isReady, loaded } = state.world;
-  const isHeldBack = isHeld(state, model) || model.fallback !== null;
+  const { isReady, loaded, memory } = state.world;
+  const isHeldBack = isHeld(state, model) || model.fallback !== null || memory.need(model.id) === undefined;
   return model.queue.length > 0 && !isHeldBack && isReady && !loaded.has(model.id);
 }
 
