@@ -195,10 +195,10 @@ test("a second signal does not wait, and no process stays; the echo of the first
   await until("it answers", async () => (await (await fetch(`${url}/status`)).text()).includes(`"${talker}":1`));
   const pids = await findLeftovers(folders.stateDir);
   assert.equal(pids.length, 2);
+  // As from the terminal and from npm, at once; two of a kind would be merged.
   serve.process.kill("SIGINT");
+  serve.process.kill("SIGTERM");
   await serve.output(/Stopping/);
-  // From the terminal and from npm, at once.
-  serve.process.kill("SIGINT");
   assert.equal((await fetch(`${url}/livez`)).status, 200);
   await new Promise((resolve) => setTimeout(resolve, 250));
   serve.process.kill("SIGTERM");
