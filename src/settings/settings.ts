@@ -71,6 +71,7 @@ export const commandFlags = {
   pull: { type: "boolean", help: "Pull the model first if it is not here." },
   system: { type: "string", value: "TEXT", help: "What the model is told before the chat." },
   voice: { type: "string", value: "VOICE", help: "Another voice than the document's." },
+  write: { type: "boolean", help: "Add the models to gateway.yaml; its comments stay." },
   pre: { type: "boolean", help: "Check this machine before the first start." },
   bundle: { type: "boolean", help: "Write a support archive, with secrets struck out." },
   expires: { type: "string", value: "WHEN", help: "12h, 30d, 4w or a date; without it never." },
