@@ -36,6 +36,15 @@ export interface Imported {
 /** The entry of the document, with the files beside it under their names. */
 export function withSideFiles({ model, beside }: ImportedModel): DesiredModel {
   const lora = beside.filter(({ field }) => field === "lora").map(({ name }) => ({ source: `./${name}` }));
-  const single = beside.filter(({ field }) => field !== "lora").map(({ field, name }) => [field, `./${name}`]);
-  return { ...model, ...Object.fromEntries(single), ...(lora.length > 0 ? { lora } : {}) };
+  const placeOf = (field: SideFile["field"]): string | undefined => {
+    const file = beside.find((each) => each.field === field);
+    return file && `./${file.name}`;
+  };
+  const [mmproj, chatTemplate] = [placeOf("mmproj"), placeOf("chatTemplate")];
+  return {
+    ...model,
+    ...(mmproj === undefined ? {} : { mmproj }),
+    ...(chatTemplate === undefined ? {} : { chatTemplate }),
+    ...(lora.length > 0 ? { lora } : {}),
+  };
 }

@@ -64,6 +64,11 @@ function wordsOf(line: string): string[] {
   return line.trim().startsWith("#") ? [] : line.split(/[\s"']+/);
 }
 
+/** Of a list or a map: nothing. */
+export function textOf(value: Json | undefined): string {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : "";
+}
+
 /** A value with its macros replaced, those in keys too; the names of macros that are not defined go to `unknown`. */
 export function expanded(
   value: Json,
@@ -75,7 +80,7 @@ export function expanded(
     text.replaceAll(/\$\{(env\.)?([\w-]+)\}/g, (whole, env: string | undefined, name: string) => {
       const found = env === undefined ? macros.get(name) : environment[name];
       // A macro that contains itself has no value.
-      if (found !== undefined && depth < 20) return inText(String(found), depth + 1);
+      if (found !== undefined && depth < 20) return inText(textOf(found), depth + 1);
       unknown.add(`${env ?? ""}${name}`);
       return whole;
     });

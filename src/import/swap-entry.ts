@@ -5,7 +5,7 @@ import { withoutComments } from "./command-words.ts";
 import type { Remark } from "./imported.ts";
 import { isName } from "./naming.ts";
 import { type CommandSurroundings, type ServerCommand, serverCommand } from "./server-command.ts";
-import { expanded, type SwapConfig } from "./swap-config.ts";
+import { expanded, type SwapConfig, textOf } from "./swap-config.ts";
 import { modelLosses } from "./swap-losses.ts";
 import { persistentMembers, priorityOf } from "./swap-routing.ts";
 
@@ -53,13 +53,13 @@ export function swapEntry(
   ]);
   const read = (key: string): Json =>
     raw[key] === undefined ? null : expanded(raw[key], macros, environment, unknown);
-  const cmd = expanded(withoutComments(String(raw["cmd"] ?? "")), macros, environment, unknown);
+  const cmd = expanded(withoutComments(textOf(raw["cmd"])), macros, environment, unknown);
   const filters = objectOf(read("filters"));
-  const aliases = [read("aliases") ?? []].flat().map((alias) => String(isJsonObject(alias) ? alias["id"] : alias));
+  const aliases = [read("aliases") ?? []].flat().map((alias) => textOf(isJsonObject(alias) ? alias["id"] : alias));
   const [ttl, limit] = [read("ttl"), read("concurrencyLimit")];
   if (unknown.size > 0)
     return note(`is not taken over: \${${[...unknown].join("}, ${")}} is not defined`, lineOf([...here, "cmd"]));
-  const command = serverCommand(String(cmd), around);
+  const command = serverCommand(textOf(cmd), around);
   if (typeof command === "string") return note(`is not taken over: it ${command}`, lineOf([...here, "cmd"]));
   for (const { flag, message } of command.losses) note(message, lineWith([...here, "cmd"], flag));
   for (const key of Object.keys(raw).filter((each) => !readKeys.includes(each)))

@@ -1,6 +1,6 @@
 // From Ollama's store to a chat by Ollama's own client, under the name that it had there.
 import assert from "node:assert/strict";
-import { readFile, rm, stat } from "node:fs/promises";
+import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Ollama } from "ollama";
@@ -35,20 +35,30 @@ test("moving in from Ollama", async (t) => {
     assert.deepEqual([message.content, model], [answersOf("mover").hello, "mover:latest"]);
     const cut = await chat("short:1b");
     assert.deepEqual([cut.done_reason, cut.eval_count], ["length", 1]);
-    const { models } = await client.ps();
-    assert.deepEqual(
-      models.map(({ name, context_length: context }) => [name, context]),
-      [[id, 1024]],
-    );
+    const { body } = await gateway.json("/api/ps");
+    const loaded = (body["models"] as { name: string; context_length: number }[]).map((each) => [
+      each.name,
+      each.context_length,
+    ]);
+    assert.deepEqual(loaded, [[id, 1024]]);
   });
 
   await t.test("its file is linked, not copied", async () => {
     const blob = ollamaBlob(store, bytes);
-    const { body } = await gateway.json(`/api/models/disk`);
-    assert.match(JSON.stringify(body), /ollama\/mover:Q4_K_M/);
     const cached = join(folders.cacheDir, "models--ollama--mover", "blobs", blob.slice(-64));
     assert.equal((await stat(cached)).ino, (await stat(blob)).ino);
     assert.match(await readFile(folders.configPath, "utf8"), /^version: 1 # mine\n/);
+  });
+
+  await t.test("a file in LM Studio's folders answers too, by its id on the hub", async () => {
+    const folder = join(folders.root, ".lmstudio", "models", "acme", "Studio-GGUF");
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, "Studio-Q8_0.gguf"), modelBytes(talkingModel("studio")));
+    const before = await readFile(folders.configPath, "utf8");
+    const source = join(folder, "Studio-Q8_0.gguf");
+    await folders.writeConfig(`${before}  - { id: "acme/Studio-GGUF:Q8_0", source: "${source}", aliases: [studio] }\n`);
+    await gateway.until("the model is here", ({ models, sync }) => sync === "Synced" && models.length === 2);
+    assert.equal((await chat("studio")).message.content, answersOf("studio").hello);
   });
 
   await t.test("after `ollama rm` it still answers, and the status names the missing file", async () => {
