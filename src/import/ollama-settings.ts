@@ -1,6 +1,6 @@
 // What the parameters of an Ollama model mean here: settings of the process, and members of requests.
 import { requestMembers } from "../../schemas/request-members.ts";
-import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
+import type { Json, JsonObject } from "../core/json.ts";
 import type { PresetValue } from "../desired/document/document.ts";
 
 export interface OllamaSettings {
@@ -52,11 +52,6 @@ export function settingsOf(params: JsonObject): OllamaSettings {
     } else unknown.push(name);
   }
   return { ctxSize, preset, set, unknown, hasTemplateStops };
-}
-
-/** Of a Modelfile's JSON; damaged ones count as empty. */
-export function paramsOf(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
 }
 
 function isCount(value: Json): value is number {
