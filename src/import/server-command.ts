@@ -65,8 +65,8 @@ export function serverCommand(text: string, { resolve, presetAllow }: CommandSur
   const losses: { flag: string; message: string }[] = [];
   const beside: Omit<SideFile, "name">[] = [];
   let ctxSize: number | null = null;
-  if (at > 0)
-    losses.push({ flag: first, message: `\`${words.slice(0, at).join(" ")}\` before llama-server has no counterpart` });
+  // Not the words after it: a token may be among them.
+  if (at > 0) losses.push({ flag: first, message: `${first} before llama-server has no counterpart` });
   for (const flag of flags) {
     const { name, written, value } = flag;
     const field = fileFields[name];

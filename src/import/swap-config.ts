@@ -1,6 +1,6 @@
 // A configuration of llama-swap: its values, the line of each, and its macros.
-import { isMap, LineCounter, type Node, parseDocument } from "yaml";
-import { GatewayError } from "../core/errors.ts";
+import { type Document, isMap, LineCounter, type Node, parseDocument } from "yaml";
+import { GatewayError, reasonOf } from "../core/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
 
 export interface SwapConfig {
@@ -20,7 +20,7 @@ export function parseSwapConfig(name: string, text: string): SwapConfig {
     const { line, col } = lines.linePos(error.pos[0]);
     throw new GatewayError("invalid_document", `${name}:${line}:${col}: ${error.message.split("\n")[0]}`);
   }
-  const value = document.toJS() as unknown;
+  const value = valueOf(name, document);
   if (!isJsonObject(value) || !isJsonObject(value["models"]))
     throw new GatewayError("invalid_document", `${name} is no configuration of llama-swap: it has no \`models\``);
   const texts = text.split("\n");
@@ -47,6 +47,15 @@ export function parseSwapConfig(name: string, text: string): SwapConfig {
       return found < 0 ? first : first + found;
     },
   };
+}
+
+/** Errors: `invalid_document` for aliases that would multiply a text. */
+function valueOf(name: string, document: Document): unknown {
+  try {
+    return document.toJS() as unknown;
+  } catch (error) {
+    throw new GatewayError("invalid_document", `${name} cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
 }
 
 /** The line of the next key that is not indented further. */

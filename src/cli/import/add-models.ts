@@ -1,5 +1,4 @@
 // The end of an import: prints the models as a document, or adds them to gateway.yaml.
-import { dirname } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import { documentBounds } from "../../desired/document/bounds.ts";
 import { type DocumentTree, emptyTree, toInput } from "../../desired/document/document.ts";
@@ -8,11 +7,10 @@ import { parseBytes } from "../../desired/document/parse.ts";
 import { formatPath, validateDocument } from "../../desired/document/validate.ts";
 import { renderDocument } from "../../desired/render.ts";
 import { replaceFile } from "../../desired/replace-file.ts";
-import { type Imported, type Remark, withSideFiles } from "../../import/imported.ts";
+import { type Imported, type ImportedModel, type Remark, withSideFiles } from "../../import/imported.ts";
 import { type Merged, merge } from "../../import/merge.ts";
 import type { CommandLine, Settings } from "../../settings/settings.ts";
 import { readBytesIfPresent } from "../../state/atomic-file.ts";
-import { makeFolder } from "../../state/folder.ts";
 import { problemLines } from "../document-file.ts";
 import { writeNew } from "../new-file.ts";
 import { printJson } from "../text.ts";
@@ -32,15 +30,19 @@ export async function addModels(
     for (const line of problemLines(configPath, parsed)) console.error(line);
     return 1;
   }
-  const linked = isWriting
-    ? await linkSideFiles(imported.models, configPath)
-    : { models: imported.models, remarks: [] };
+  const whole = merge(parsed.tree, imported.models.map(withSideFiles));
+  requireValid(whole.tree, settings);
+  const isWritten = isWriting && whole.added.length > 0;
+  // A text that cannot be had leaves no links.
+  if (isWritten) newText(bytes, whole.tree, settings);
+  const added = imported.models.filter(({ model }) => whole.added.includes(model.id));
+  const linked = isWritten
+    ? await linkSideFiles(added, configPath)
+    : { models: added, remarks: added.flatMap(linksToCome) };
   const merged = merge(parsed.tree, linked.models.map(withSideFiles));
-  requireValid(merged.tree, settings);
-  const isWritten = isWriting && merged.added.length > 0;
-  if (isWritten) await write(bytes, merged.tree, settings);
+  if (isWritten) await write(bytes, newText(bytes, merged.tree, settings), configPath);
   const document = toInput(addedOf(merged));
-  const remarks = [...imported.remarks, ...linked.remarks, ...merged.remarks];
+  const remarks = [...imported.remarks, ...linked.remarks, ...whole.remarks];
   if (json) printJson({ written: isWritten, document, remarks });
   else {
     if (!isWriting && merged.added.length > 0) process.stdout.write(renderDocument(document));
@@ -64,17 +66,23 @@ function requireValid(tree: DocumentTree, { presetAllow }: Settings): void {
   throw new GatewayError("invalid_document", `the document cannot take these models: ${why}`);
 }
 
-async function write(bytes: Buffer | null, tree: DocumentTree, { configPath, presetAllow }: Settings): Promise<void> {
-  if (bytes === null) {
-    await makeFolder(dirname(configPath));
-    return writeNew(configPath, renderDocument(toInput(tree)));
-  }
+function linksToCome({ name, beside }: ImportedModel): Remark[] {
+  return beside.map((file) => ({ about: name, message: `--write makes ./${file.name} a hard link to ${file.path}` }));
+}
+
+/** Errors: `invalid_document` for a file whose text cannot be edited. */
+function newText(bytes: Buffer | null, tree: DocumentTree, { configPath, presetAllow }: Settings): string {
+  if (bytes === null) return renderDocument(toInput(tree));
   const text = editText(bytes.toString("utf8"), tree, presetAllow);
-  if (text === null || Buffer.byteLength(text) > documentBounds.bytes)
-    throw new GatewayError(
-      "invalid_document",
-      `${configPath} cannot be edited, as none with aliases can: add by hand what this prints without --write`,
-    );
+  if (text !== null && Buffer.byteLength(text) <= documentBounds.bytes) return text;
+  throw new GatewayError(
+    "invalid_document",
+    `${configPath} cannot be edited, as none with aliases can: add by hand what this prints without --write`,
+  );
+}
+
+async function write(bytes: Buffer | null, text: string, configPath: string): Promise<void> {
+  if (bytes === null) return writeNew(configPath, text);
   if (!(await replaceFile(configPath, bytes, text)))
     throw new GatewayError("invalid_request", `${configPath} was saved meanwhile: repeat this`);
 }

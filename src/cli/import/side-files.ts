@@ -3,12 +3,14 @@ import { link, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { reasonOf, systemCode } from "../../core/errors.ts";
 import type { ImportedModel, Remark, SideFile } from "../../import/imported.ts";
+import { makeFolder } from "../../state/folder.ts";
 
-/** Without the files that cannot be linked, each with a remark. */
+/** Makes the folder too. Without the files that cannot be linked, each with a remark. */
 export async function linkSideFiles(
   models: readonly ImportedModel[],
   configPath: string,
 ): Promise<{ readonly models: readonly ImportedModel[]; readonly remarks: readonly Remark[] }> {
+  await makeFolder(dirname(configPath));
   const remarks: Remark[] = [];
   const linked: ImportedModel[] = [];
   for (const each of models) {

@@ -96,6 +96,9 @@ models:
     await putOllamaModel(store, "ear/latest", { layers: { model: modelHead("ear"), projector: b } });
     const taken = join(stateDir, "ollama-ear-Q4_K_M-mmproj.gguf");
     await writeFile(taken, "another file");
+    const shown = await run("ollama");
+    assert.match(shown.stdout, /mmproj: \.\/ollama-eye-Q4_K_M-mmproj\.gguf/);
+    assert.match(shown.stderr, /eye:latest: --write makes \.\/ollama-eye-Q4_K_M-mmproj\.gguf a hard link to /);
     const { code, stdout, stderr } = await run("ollama", "--write", "--json");
     assert.deepEqual([code, stderr], [0, ""]);
     const { written, document, remarks } = JSON.parse(stdout) as {

@@ -158,6 +158,10 @@ models:
 
   for (const [text, expected] of [
     ["models: [", /^config\.yaml:1:\d+: /],
+    [
+      `models: { a: &a [x, x], ${"b: &b [*a, *a, *a], c: &c [*b, *b, *b], d: &d [*c, *c, *c], e: [*d, *d, *d, *d]"} }`,
+      /^config\.yaml cannot be read: Excessive alias count/,
+    ],
     ["a: 1", /^config\.yaml is no configuration of llama-swap/],
   ] as const)
     it(`that is ${JSON.stringify(text)} is refused`, () => {
@@ -210,7 +214,7 @@ describe("a command of llama-swap", () => {
       "4: m: is not taken over: it runs vllm, which the gateway does not: it runs llama-server on this machine",
     ],
     ["llama-server --port 1", "4: m: is not taken over: it names no model file by -m or -hf"],
-    ["numactl -N 0 llama-server -hf acme/q:Q8_0", "4: m: `numactl -N 0` before llama-server has no counterpart"],
+    ["numactl -N 0 llama-server -hf acme/q:Q8_0", "4: m: numactl before llama-server has no counterpart"],
     ["llama-server -hf acme/q:Q8_0\n-c 0", "5: m: -c 0 (the trained size) has no counterpart: set `ctxSize`"],
     [
       "llama-server -hf acme/q:Q8_0\n# --mlock\n--rpc 10.0.0.2:50052",
