@@ -9,7 +9,7 @@ import { packageRoot } from "../../../src/settings/settings.ts";
 import { scratchFolder } from "../../support/scratch.ts";
 
 const run = promisify(execFile);
-const cli = join(packageRoot, "dist", "src", "cli.js");
+const cli = join(packageRoot, "dist", "program", "cli.js");
 
 /** Runs `program` without keys, and pastes the command of its message. */
 async function followAdvice(
