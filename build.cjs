@@ -67,7 +67,9 @@ function bundleProgram() {
     platform: "node",
     target: "node20",
     // Packages are in CommonJS.
-    banner: { js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);' },
+    banner: {
+      js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);',
+    },
     logLevel: "error",
   });
   // As it is: what an old Node parses has no imports.
