@@ -42,6 +42,8 @@ function present(
   if (active) return finding("Present", "Pulling", active.action.message);
   const crowded = plan.held.find((held) => held.why === "room" && held.action.key === key);
   if (crowded) return finding("Present", "DiskFull", crowded.action.message);
+  const awaited = plan.held.find((held) => held.why === "writer" && held.action.key === key);
+  if (awaited) return finding("Present", "WaitingForWriter", `${awaited.action.message}: ${awaited.because}.`);
   const failure = fetchFailure(id, backoff);
   if (failure) return failed("Present", failure);
   const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find((action) => action.key === key);
