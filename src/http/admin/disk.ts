@@ -37,14 +37,7 @@ export const diskRoutes = [
   }),
   post("/api/models/gc", {
     config: {
-      errors: [
-        "cache_unwritable",
-        "cache_read_only",
-        "suspended",
-        "shutting_down",
-        "wait_timeout",
-        "state_unwritable",
-      ],
+      errors: ["cache_unwritable", "cache_read_only", "suspended", "shutting_down", "wait_timeout", "state_unwritable"],
     },
     operationId: "collect",
     summary: "Delete unused files of the cache",
