@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
-import type { CachedRepo } from "../../../src/cache/layout/cached-repo.ts";
-import { type FilePart, partOf } from "../../../src/http/hub/range.ts";
-import { servedAt } from "../../../src/http/hub/served.ts";
-import { fileHeaders, treeEntry } from "../../../src/http/hub/shapes.ts";
-import type { InventoryEntry } from "../../../src/plan/observed.ts";
+import type { CachedRepo } from "../../../../src/cache/layout/cached-repo.ts";
+import { type FilePart, partOf } from "../../../../src/http/hub/range.ts";
+import { servedAt } from "../../../../src/http/hub/served.ts";
+import { fileHeaders, treeEntry } from "../../../../src/http/hub/shapes.ts";
+import type { InventoryEntry } from "../../../../src/plan/observed.ts";
 
 const [sha256, other, sha1] = ["a".repeat(64), "b".repeat(64), "c".repeat(40)] as const;
 const [commit, older] = ["1".repeat(40), "2".repeat(40)] as const;
