@@ -143,9 +143,9 @@ function absence({ loop, executor }: HubServingDeps, request: FastifyRequest, re
     void reply.header("x-error-code", stillPulling);
     return new GatewayError("mirror_busy", `${repo} is being pulled here`, { retryAfterMs: pullingMs });
   }
-  const message = `this gateway has no verified file of that name and revision of ${repo}`;
-  void reply.headers({ "x-error-code": "EntryNotFound", "x-error-message": message });
-  return new GatewayError("not_found", message);
+  // Without a name from the request: not every character may stand in a header.
+  void reply.headers({ "x-error-code": "EntryNotFound", "x-error-message": "Entry not found" });
+  return new GatewayError("not_found", `this gateway has no verified file of that name and revision of ${repo}`);
 }
 
 function isPullOf(repo: string, { action }: RunningAction): boolean {
