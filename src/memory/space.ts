@@ -21,7 +21,7 @@ interface Reading {
 export function createSpace(options: {
   readonly reader: HostReader;
   readonly settings: () => Desired["memory"];
-  readonly instances: Pick<Instances, "list">;
+  readonly instances: Pick<Instances, "pids">;
   /** ms */
   readonly now: () => number;
 }) {
@@ -34,8 +34,7 @@ export function createSpace(options: {
     const at = options.now();
     if (reading && at - reading.at < freshMs) return reading;
     // Before the memory of the machine: of a process that ends in between too much counts as ours, and nothing is refused for that.
-    const pids = options.instances.list().flatMap(({ pid }) => pid ?? []);
-    const held = new Map(pids.map((pid) => [pid, reader.held(pid)]));
+    const held = new Map(options.instances.pids().map((pid) => [pid, reader.held(pid)]));
     const ours = [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
     const all = new Map([[host, reader.memory()], ...devices]);
     reading = { at, held, limits: limitsOf(all, new Map([[host, ours]]), options.settings()) };
