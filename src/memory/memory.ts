@@ -12,6 +12,7 @@ import { createJobs } from "./jobs.ts";
 import { type ByDevice, bytesOf, type Estimate, host, type Need, needOf } from "./need.ts";
 import { type Question, questionOf } from "./question.ts";
 import { contextStep, createRemedies, heldOf, largestContext, type Overrides, type Remedy } from "./remedy.ts";
+import type { Space } from "./space.ts";
 
 export type Memory = ReturnType<typeof createMemory>;
 
@@ -26,7 +27,7 @@ interface MemoryOptions {
   /** Bytes of main memory. */
   readonly mainMemory: () => number;
   /** Bytes that models may take per device, all together. */
-  readonly limits: () => ByDevice;
+  readonly limits: Space["limits"];
   /** More is known of models; `left`: so many questions are open. */
   readonly onKnown: (left: number) => void;
   readonly warn: (message: string, fields: object) => void;
