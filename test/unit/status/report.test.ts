@@ -9,7 +9,14 @@ import { desiredFrom } from "../plan/world.ts";
 import { pull, running, somePlan, write } from "./situations.ts";
 
 function state(generation: number, document: object = {}): DesiredState {
-  return { generation, tree: emptyTree, document: desiredFrom(document), etag: `"${generation}"`, applied: null };
+  return {
+    generation,
+    tree: emptyTree,
+    document: desiredFrom(document),
+    hash: "",
+    etag: `"${generation}"`,
+    applied: null,
+  };
 }
 
 function conditions(statuses: Readonly<Record<string, Condition["status"]>>): Condition[] {
