@@ -75,9 +75,7 @@ test("a gateway behind a picker and a balancer", async (t) => {
     await gateway.writeConfig(`# a comment\nmodels: ["${talker}", "${slow}"]\nversion: 1\n`);
     await gateway.json("/api/reconcile?wait=true", { method: "POST", headers: { authorization } });
     assert.equal((await told())[2], before);
-    await gateway.writeConfig(
-      `version: 1\nmodels: ["${talker}", "${slow}"]\nprune: false\ncontext: { default: 2048 }\n`,
-    );
+    await gateway.writeConfig(`version: 1\nmodels: [{ id: "${talker}", aliases: ["chat"] }, "${slow}"]\n`);
     await gateway.until("read", ({ documentHash }) => documentHash !== before);
     await until("it is told everywhere", async () => new Set(await told()).size === 1);
   });
