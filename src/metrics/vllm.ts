@@ -6,7 +6,7 @@ import { familyText, labelText, type Sample } from "./text.ts";
 
 const gauge = (help: string, ...labels: readonly string[]): Family => ({ type: "gauge", help, labels });
 
-export const vllmFamilies = {
+const vllmFamilies = {
   "vllm:num_requests_waiting": gauge("As model_gateway_queued_requests."),
   "vllm:num_requests_running": gauge("As model_gateway_running_requests."),
   "vllm:kv_cache_usage_perc": gauge("As model_gateway_busy_ratio: a fraction, in spite of its name."),

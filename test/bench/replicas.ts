@@ -1,5 +1,5 @@
 // Three gateways with one document behind HAProxy, as docs/deploy/haproxy.cfg has it: what their clients lose when one is killed, when
-// all are restarted one after the other, and when the document changes. Arguments: streams (200), tokens of each (250).
+// all are restarted one after the other, and when the document changes. Arguments: streams (200), tokens of each (600).
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -11,7 +11,7 @@ import { checkHaproxy, startHaproxy } from "../support/haproxy.ts";
 import { until } from "../support/scratch.ts";
 import { chat, type Reply, startClients } from "./replica-clients.ts";
 
-const [streams = 200, tokens = 250] = process.argv.slice(3).map(Number);
+const [streams = 200, tokens = 600] = process.argv.slice(3).map(Number);
 const repo = "acme/alpha";
 const model = `${repo}:Q8_0`;
 /** Enough for all streams on two of three gateways. */
@@ -28,7 +28,9 @@ interface Replica {
 const documentOf = (aliases: readonly string[]): string =>
   JSON.stringify({
     version: 1,
-    models: [{ id: model, aliases, ctxSize: 512 * parallel, preset: { parallel, threads: 1 }, pinned: true }],
+    models: [
+      { id: model, aliases, ctxSize: (tokens + 400) * parallel, preset: { parallel, threads: 1 }, pinned: true },
+    ],
   });
 
 type Ending = Parameters<typeof makeFolders>[0];
@@ -135,7 +137,7 @@ async function rollOver(t: Ending, url: string, replicas: readonly Replica[]): P
   const short = startClients(url, { model, max_tokens: 8 }, 6);
   const long = startClients(
     url,
-    { model, max_tokens: tokens, stream: true, messages: [{ role: "user", content: "forever" }] },
+    { model, max_tokens: 100, stream: true, messages: [{ role: "user", content: "forever" }] },
     12,
   );
   const began = performance.now();

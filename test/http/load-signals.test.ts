@@ -30,8 +30,8 @@ test("a gateway behind a picker and a balancer", async (t) => {
   };
   const picker = async () => pickerView(await text());
   const chat = (model: string, content: string, body: object = {}): Promise<Response> => {
-    const init = chatWith(model, content, body);
-    return fetch(`${gateway.url}/v1/chat/completions`, { ...init, headers: { ...init.headers, authorization } });
+    const headers = { "content-type": "application/json", authorization };
+    return fetch(`${gateway.url}/v1/chat/completions`, { ...chatWith(model, content, body), headers });
   };
 
   await t.test("nothing is loaded: every total is there, and 0", async () => {

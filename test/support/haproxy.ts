@@ -48,7 +48,7 @@ export async function checkHaproxy(path: string): Promise<string> {
 /** Runs until the end of `t`. */
 export async function startHaproxy(t: Ending, path: string): Promise<void> {
   const [program, ...args] = await haproxy();
-  const child = spawn(program, [...args, "-db", "-f", path], { stdio: ["ignore", "ignore", "inherit"] });
+  const child = spawn(program, [...args, "-db", "-f", path], { stdio: "ignore" });
   const exited = once(child, "exit");
   cleanUp(t, async () => {
     child.kill("SIGKILL");
