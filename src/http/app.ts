@@ -2,7 +2,7 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from "fastify";
 import { GatewayError, stoppingError } from "../core/errors.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
-import type { Networks } from "../settings/networks.ts";
+import type { Network } from "../settings/networks.ts";
 import { servedPrefixes } from "../settings/prefixes.ts";
 import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes.ts";
 import { createAccess, installAccess } from "./auth/access.ts";
@@ -46,7 +46,7 @@ export interface AppSettings extends ServerLimits {
   readonly compatPrefix: string;
   readonly allowedHosts: readonly string[];
   readonly corsOrigins: readonly string[];
-  readonly metricsOpen: Networks;
+  readonly metricsOpen: readonly Network[];
 }
 
 export interface AppDeps {

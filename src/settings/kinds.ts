@@ -3,7 +3,7 @@ import { GatewayError } from "../core/errors.ts";
 import { keepAliveMs } from "../core/keep-alive.ts";
 import { type PresetAllow, presetAllowProblem } from "../core/preset-keys.ts";
 import { longestTimerMs } from "../core/steady.ts";
-import { createNetworks, type Networks, networkOf } from "./networks.ts";
+import { type Network, networkOf } from "./networks.ts";
 
 export interface SettingRow<Value = unknown> {
   /** Without dashes. */
@@ -86,15 +86,13 @@ export const origins = kind((given, name) =>
 );
 
 /** Networks in CIDR notation, or single addresses. */
-export const networks = kind((given, name): Networks => {
-  const entries = entriesOf(given).map((entry) => {
+export const networks = kind((given, name): readonly Network[] =>
+  entriesOf(given).map((entry) => {
     const network = networkOf(entry);
-    if (network === null)
-      throw invalid(name, `must list networks such as 10.0.0.0/8 or fd00::/8, not ${JSON.stringify(entry)}`);
-    return network;
-  });
-  return createNetworks(entries);
-});
+    if (network !== null) return network;
+    throw invalid(name, `must list networks such as 10.0.0.0/8 or fd00::/8, not ${JSON.stringify(entry)}`);
+  }),
+);
 
 export const presetKeys = kind((given, name): PresetAllow => {
   const keys = entriesOf(given);

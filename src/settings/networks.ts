@@ -7,7 +7,7 @@ export interface Network {
   readonly bits: number;
 }
 
-export interface Networks {
+interface Networks {
   /** `address`: as a socket has it; undefined: the connection is gone. */
   has(address: string | undefined): boolean;
 }

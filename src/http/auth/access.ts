@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import type { KeyScope } from "../../keys/key-list.ts";
 import type { LicenseKeys } from "../../keys/license-keys.ts";
-import type { Networks } from "../../settings/networks.ts";
+import { createNetworks, type Network } from "../../settings/networks.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { isAddress, isAllowedHost, isAllowedOrigin } from "./guards.ts";
 import { presentedKeys } from "./presented.ts";
@@ -38,7 +38,7 @@ export interface AccessOptions {
   /** Origins whose pages may call, as browsers write them. */
   readonly corsOrigins: readonly string[];
   /** Clients that need no key for a route of `network`. */
-  readonly metricsOpen: Networks;
+  readonly metricsOpen: readonly Network[];
 }
 
 export interface Access {
@@ -53,6 +53,7 @@ export interface Access {
 
 export function createAccess(options: AccessOptions): Access {
   const { keys, loopback } = options;
+  const networks = createNetworks(options.metricsOpen);
   const scopeNow = (request: IncomingMessage): KeyScope | null => {
     if (loopback && !keys.areRequired()) return "all";
     let scope: KeyScope | null = null;
@@ -72,7 +73,7 @@ export function createAccess(options: AccessOptions): Access {
   // The socket's address: a client may write anything into X-Forwarded-For. A page of another site that has its own name point here
   // would come from an open network too, with its name as the host.
   const isOpenTo = ({ socket, headers: { host } }: IncomingMessage): boolean =>
-    options.metricsOpen.has(socket.remoteAddress) && (isAddress(host) || isAllowedHost(host, options.allowedHosts));
+    networks.has(socket.remoteAddress) && (isAddress(host) || isAllowedHost(host, options.allowedHosts));
   return { scopeNow, keyName, isOpenTo, refusalOf: createGuard(options) };
 }
 

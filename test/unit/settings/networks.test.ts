@@ -1,9 +1,9 @@
 // Networks in CIDR notation, as sockets name their clients.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createNetworks, type Networks, networkOf } from "../../../src/settings/networks.ts";
+import { createNetworks, networkOf } from "../../../src/settings/networks.ts";
 
-function networks(...texts: readonly string[]): Networks {
+function networks(...texts: readonly string[]): ReturnType<typeof createNetworks> {
   return createNetworks(texts.map((text) => networkOf(text) ?? assert.fail(text)));
 }
 

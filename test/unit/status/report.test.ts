@@ -69,6 +69,7 @@ test("the whole status of a gateway at rest", () => {
     sync: "Synced",
     health: "Healthy",
     generation: 3,
+    documentHash: "",
     observedGeneration: 3,
     lastPass: "1970-01-01T00:01:00.000Z",
     applied: null,

@@ -9,7 +9,7 @@ import { createAccess, installAccess } from "../../../../src/http/auth/access.ts
 import { installRoutes } from "../../../../src/http/server/route.ts";
 import { createRequestMeters } from "../../../../src/metrics/requests.ts";
 import { createWorkMeters } from "../../../../src/metrics/work.ts";
-import { createNetworks, type Network } from "../../../../src/settings/networks.ts";
+import type { Network } from "../../../../src/settings/networks.ts";
 import type { StatusReport } from "../../../../src/status/report.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
 
@@ -31,7 +31,7 @@ function appWith(t: TestContext, keys: Keys, loopback: boolean, ...open: readonl
     loopback,
     allowedHosts: ["gateway-1"],
     corsOrigins: [],
-    metricsOpen: createNetworks(open),
+    metricsOpen: open,
   });
   installAccess(app, access, []);
   return app;
