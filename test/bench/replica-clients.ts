@@ -5,6 +5,8 @@ export interface Reply {
   readonly gateway: string | null;
   /** `told`: an error frame; `broken`: the connection ended before the response did; `refused`: another status than 200, or none. */
   readonly outcome: "whole" | "told" | "broken" | "refused";
+  /** What a refused one was told. */
+  readonly why: string;
 }
 
 /** `onBegun`: once, when text has come or none will. */
@@ -16,6 +18,7 @@ export async function chat(url: string, body: object, onBegun: () => void = () =
   };
   let gateway: string | null = null;
   let outcome: Reply["outcome"] = "refused";
+  let why = "";
   try {
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: "POST",
@@ -26,12 +29,12 @@ export async function chat(url: string, body: object, onBegun: () => void = () =
     if (response.status === 200) {
       outcome = "broken";
       outcome = await outcomeOf(response, "stream" in body, begin);
-    }
-  } catch {
-    // As counted before.
+    } else why = `${response.status} ${await response.text()}`;
+  } catch (error) {
+    why = String(error instanceof Error ? (error.cause ?? error) : error);
   }
   begin();
-  return { gateway, outcome };
+  return { gateway, outcome, why };
 }
 
 async function outcomeOf(response: Response, isStream: boolean, begin: () => void): Promise<Reply["outcome"]> {

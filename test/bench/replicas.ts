@@ -101,7 +101,8 @@ async function seesAll(url: string, replicas: readonly Replica[]): Promise<void>
 function tally(replies: readonly Reply[]): string {
   const count = (test: (reply: Reply) => boolean): number => replies.filter(test).length;
   const ended = (outcome: Reply["outcome"]): number => count((reply) => reply.outcome === outcome);
-  return `${replies.length} begun, ${ended("whole")} whole, ${ended("told")} with an error frame, ${ended("broken")} broken, ${ended("refused")} refused`;
+  const reasons = new Set(replies.flatMap(({ outcome, why }) => (outcome === "refused" ? [why] : [])));
+  return `${replies.length} begun, ${ended("whole")} whole, ${ended("told")} with an error frame, ${ended("broken")} broken, ${ended("refused")} refused ${[...reasons].join("; ")}`.trimEnd();
 }
 
 /** Requests per second, 16 at a time. */

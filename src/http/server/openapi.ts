@@ -119,7 +119,7 @@ const keysWith = (...roles: string[]): Record<string, string[]>[] =>
 
 function securityOf({ config: { licenseKey, scope } = {} }: RouteOptions): Record<string, string[]>[] {
   if (licenseKey === "none") return [];
-  return licenseKey === "short" || licenseKey === "network" ? [{}, ...keysWith()] : keysWith(scope ?? "all");
+  return licenseKey === "short" ? [{}, ...keysWith()] : keysWith(scope ?? "all");
 }
 
 /** One answer per status, with an example per code. */
