@@ -66,6 +66,7 @@ export const commandFlags = {
   revision: { type: "string", value: "COMMIT", help: "Where the text comes from." },
   for: { type: "string", value: "GOAL", help: "synced, ready or model=ID." },
   generation: { type: "string", value: "N", help: "Of this generation of the document, or a later one." },
+  all: { type: "string", value: "URL,…", help: "Of these gateways, separated by commas." },
   watch: { type: "boolean", help: "Draw it again each second." },
   follow: { type: "boolean", help: "Go on with new lines. Short: -f." },
   tail: { type: "string", value: "LINES", help: "How many of the last lines; 1000." },
