@@ -3,7 +3,7 @@ import { foldWorker } from "../core/worker-address.ts";
 import type { SourceStatus } from "../desired/document/parse.ts";
 import { unreadSource } from "../desired/file-source.ts";
 import type { Executor } from "../execute/executor.ts";
-import type { Memory } from "../memory/memory.ts";
+import { sharesBody } from "../memory/limits.ts";
 import { cachedIn } from "../plan/observed.ts";
 import { workersByAddress } from "../plan/workers.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";
@@ -19,6 +19,7 @@ import { waitingWorkers, workerFindings } from "../status/worker-conditions.ts";
 import type { Base } from "./events.ts";
 import type { HubFits } from "./hub-memory.ts";
 import type { Machine } from "./machine.ts";
+import type { MemoryFacts } from "./memory.ts";
 import type { Rpc } from "./rpc.ts";
 import type { Scheduling } from "./scheduling.ts";
 import type { State } from "./state.ts";
@@ -27,7 +28,7 @@ interface Parts extends Base, State, Machine, Scheduling {
   readonly lock: StateLock;
   readonly stateFolder: StateFolder;
   readonly rpc: Rpc;
-  readonly memory: Memory;
+  readonly memory: MemoryFacts;
   readonly hubFits: HubFits;
   readonly executor: Executor;
   readonly loop: Loop;
@@ -144,7 +145,7 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       models: models.map((model) => ({ ...model, conditions: conditions.get(model.id) ?? [] })),
       workers: rpc.statuses((address) => conditions.get(`worker/${address}`) ?? []),
       running: parts.executor.running(),
-      memory: { limits: Object.fromEntries(memory.limits()) },
+      memory: sharesBody(memory.models.shares()),
       ...parts.requests(),
     });
 }

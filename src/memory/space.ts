@@ -3,7 +3,7 @@ import type { Desired } from "../desired/document/document.ts";
 import type { EngineDevice } from "../engines/llama/devices.ts";
 import type { Instances } from "../engines/llama/instances.ts";
 import type { HostReader } from "./host.ts";
-import { type DeviceMemory, limitsOf } from "./limits.ts";
+import { type DeviceMemory, type DeviceShare, sharesOf } from "./limits.ts";
 import { type ByDevice, host } from "./need.ts";
 
 export type Space = ReturnType<typeof createSpace>;
@@ -15,6 +15,7 @@ interface Reading {
   readonly at: number;
   /** Of main memory, by process. */
   readonly held: ReadonlyMap<number, number>;
+  readonly shares: ReadonlyMap<string, DeviceShare>;
   readonly limits: ByDevice;
 }
 
@@ -38,13 +39,16 @@ export function createSpace(options: {
     const held = new Map(pids.map((pid) => [pid, reader.held(pid)]));
     const ours = [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
     const all = new Map([[host, reader.memory()], ...devices]);
-    reading = { at, held, limits: limitsOf(all, new Map([[host, ours]]), options.settings()) };
+    const shares = sharesOf(all, new Map([[host, ours]]), options.settings());
+    reading = { at, held, shares, limits: new Map([...shares].map(([device, { limit }]) => [device, limit])) };
     return reading;
   }
 
   return {
     /** What all models together may take. */
     limits: (): ByDevice => current().limits,
+    /** Every device, and what models may take of it. */
+    shares: () => current().shares,
     /** What a process holds of main memory and cannot be taken back from it. */
     held: (pid: number): number => current().held.get(pid) ?? 0,
     /** The devices were listed, while our models had so much of them. */

@@ -4,7 +4,16 @@ import { test } from "node:test";
 import type { Desired, StatusBody } from "../../../src/client/index.ts";
 import { type Model, modelRows } from "../../../src/page/model-row.ts";
 
-const runtime = { bytes: 10, contextLength: 4096, state: "unloaded", pid: null, memoryBytes: null, need: null };
+const runtime = {
+  bytes: 10,
+  contextLength: 4096,
+  state: "unloaded",
+  pid: null,
+  memoryBytes: null,
+  need: null,
+  takes: null,
+  evicts: [],
+};
 const modelOf = (id: string, rest: Partial<Model> = {}): Model => ({
   id,
   desired: true,
