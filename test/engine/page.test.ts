@@ -27,18 +27,20 @@ test("the status page", async (t) => {
     files: { "fresh-Q8_0.gguf": fresh, "fresh-Q4_K_M.gguf": fresh },
     downloads: 1234,
     likes: 5,
+    card: { license: "other", license_name: "acme-community" },
   });
-  hub.addRepo("acme/large-GGUF", { files: { "large-Q8_0.gguf": modelBytes(slowModel("large")) } });
+  const slowBytes = modelBytes(slowModel("slow"));
+  hub.addRepo("acme/large-GGUF", { files: { "large-Q8_0.gguf": slowBytes } });
   hub.pace("large-Q8_0.gguf", 2_000_000);
   const folders = await makeFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");
   const beta = await cacheTalker(folders, "acme/beta");
-  await cacheModel(folders, "acme/slow", "slow-Q8_0.gguf", modelBytes(slowModel("slow")));
+  await cacheModel(folders, "acme/slow", "slow-Q8_0.gguf", slowBytes);
   const slow = "acme/slow:Q8_0";
   const gateway = await startTestGateway(t, {
     folders,
     yaml: `version: 1\ncontext:\n  default: 4096\nmodels:\n  - ${alpha}\n  - ${slow}\n`,
-    environment: { HF_ENDPOINT: hub.endpoint, GATEWAY_LICENSE_KEY: licenseKey },
+    environment: { HF_ENDPOINT: hub.endpoint, GATEWAY_LICENSE_KEY: licenseKey, GATEWAY_MODELS_MAX: "2" },
   });
   await gateway.converged();
   const json = async (path: string): Promise<Record<string, unknown>> => (await gateway.json(path, withKey)).body;
@@ -121,12 +123,12 @@ test("the status page", async (t) => {
   await t.test("loads, pins, sets a context size, ejects", async () => {
     await page.getByRole("button", { name: `Load ${alpha}` }).click();
     await row(alpha).getByText("loaded", { exact: true }).waitFor();
-    await page.getByRole("button", { name: `Open ${alpha}` }).click();
+    await page.getByRole("button", { name: `Open ${alpha}` }).press("Enter");
     await assertAccessible("the dialog of a model");
-    await dialog.getByRole("button", { name: "Pin" }).click();
+    await dialog.getByRole("button", { name: "Pin" }).press("Space");
     await said("stays loaded");
     await dialog.getByLabel("Context size in tokens").fill("2048");
-    await dialog.getByRole("button", { name: "Set" }).click();
+    await page.keyboard.press("Enter");
     await said(/context size of .* is 2048/);
     await page.keyboard.press("Escape");
     await row(alpha).getByText("context 2048, pinned").waitFor();
@@ -152,7 +154,9 @@ test("the status page", async (t) => {
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await gateway.until("cancelled", ({ running }) => running.length === 0);
     await dialog.getByLabel(/Search the hub/).fill("fresh");
-    await dialog.getByRole("button", { name: "acme/fresh-GGUF" }).click();
+    await dialog.getByText("license acme-community").waitFor();
+    await dialog.getByRole("button", { name: "acme/fresh-GGUF" }).press("Enter");
+    await dialog.getByText("License: acme-community").waitFor();
     await dialog.getByRole("row", { name: /^Q8_0 \d+ kB \d+ MiB, fits/ }).waitFor();
     await dialog.getByRole("button", { name: "Pull Q8_0" }).click();
     await dialog.getByText("acme/fresh-GGUF:Q8_0 is here.").waitFor();
@@ -187,7 +191,7 @@ test("the status page", async (t) => {
     await section("Requests in flight").waitFor({ state: "detached" });
     await row(slow)
       .getByRole("cell")
-      .nth(7)
+      .nth(8)
       .getByText(/\ds ago/)
       .waitFor();
   });
@@ -277,33 +281,57 @@ test("the status page", async (t) => {
   });
 
   await t.test("is accessible in light, dark and 360 px, where nothing is cut off", async () => {
-    const stop = new AbortController();
-    const chat = chatWith(slow, "forever", { stream: true });
-    const headers = { ...withKey.headers, "content-type": "application/json" };
-    const answer = fetch(`${gateway.url}/v1/chat/completions`, { ...chat, headers, signal: stop.signal }).then(
-      (response) => response.text(),
-    );
     const looks = [
       ["light", 1280, 900, "light"],
       ["dark", 1280, 900, "dark"],
       ["narrow", 360, 780, "light"],
     ] as const;
-    for (const place of ["Overview", "Document", "History", "Logs", "Chat", "Clients"]) {
-      await go(place);
-      await page.getByRole("heading", { level: 2 }).first().waitFor();
-      if (place === "Overview") await section("Requests in flight").getByText("is answered").waitFor();
+    const lookAt = async (place: string): Promise<void> => {
       for (const [name, width, height, colorScheme] of looks) {
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize({ width, height });
         const isWider = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
         assert.equal(isWider, false, `${name} ${place} is wider than the window`);
-        // All else is the same in the dark.
-        await assertAccessible(`${name} ${place}`, name === "dark" ? "color-contrast" : undefined);
+        // In the dark all but the colors is the same, and on a narrow screen all but the tables that become cards.
+        if (name !== "narrow" || (await page.locator("table.cards").count()) > 0)
+          await assertAccessible(`${name} ${place}`, name === "dark" ? "color-contrast" : undefined);
         await picture(`${place.toLowerCase()}-${name}`);
       }
+    };
+    for (const place of ["Document", "History", "Logs", "Chat", "Clients"]) {
+      await go(place);
+      await page.getByRole("heading", { level: 2 }).first().waitFor();
+      await lookAt(place);
     }
+    await go("Overview");
+    const stop = new AbortController();
+    const headers = { ...withKey.headers, "content-type": "application/json" };
+    const body = chatWith(slow, "forever", { stream: true });
+    const answer = fetch(`${gateway.url}/v1/chat/completions`, { ...body, headers, signal: stop.signal }).then(
+      (response) => response.text(),
+    );
+    await section("Requests in flight").getByText("is answered").waitFor();
+    await page.getByRole("button", { name: `Load ${alpha}` }).focus();
+    const preview = new RegExp(`${alpha} takes \\d+ MiB; unloaded for it: ${beta}\\.`);
+    await section("Memory").getByText(preview).waitFor();
+    await lookAt("Overview");
     stop.abort();
     await answer.catch(() => undefined);
+  });
+
+  await t.test("shows what takes the memory, and what a load would unload, also to a keyboard", async () => {
+    const memory = section("Memory");
+    const parts = await memory.getByRole("listitem").allTextContents();
+    for (const part of [/^Other programs \d/, /^acme\/slow:Q8_0 \d+ MiB$/, /^Free for models \d/, /^Kept free \d/])
+      assert.ok(
+        parts.some((text) => part.test(text)),
+        `${part} in ${parts.join("; ")}`,
+      );
+    const load = page.getByRole("button", { name: `Load ${alpha}` });
+    assert.match((await load.getAttribute("title")) ?? "", /unloaded for it: acme\/beta:Q8_0\.$/);
+    await load.press("Enter");
+    await row(beta).getByText("unloaded", { exact: true }).waitFor();
+    await row(alpha).getByText("loaded", { exact: true }).waitFor();
   });
 
   await t.test("says that the connection is lost, and nothing failed unseen", async () => {

@@ -1,11 +1,15 @@
 // The status page in a real browser, against a gateway of the test: nothing may fail on it unseen.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import axe from "axe-core";
-import type { Page } from "playwright-core";
-import { launchChromium } from "./chromium.ts";
+import { fileURLToPath } from "node:url";
+import { chromium, type Page } from "playwright-core";
+import { chromiumLaunch } from "./chromium.ts";
 import { cleanUp } from "./clean-up.ts";
+
+/** A text for the browser: not imported, as Node would run it. */
+const axePath = fileURLToPath(import.meta.resolve("axe-core/axe.min.js"));
 
 /** ms: a person waits no longer. */
 const pagePatienceMs = 20_000;
@@ -23,7 +27,7 @@ export interface OpenPage {
 }
 
 export async function openPage(t: TestContext, url: string): Promise<OpenPage> {
-  const browser = await launchChromium();
+  const browser = await chromium.launch(chromiumLaunch());
   cleanUp(t, () => browser.close());
   const context = await browser.newContext({
     viewport: { width: 1280, height: 900 },
@@ -54,10 +58,12 @@ export async function openPage(t: TestContext, url: string): Promise<OpenPage> {
     },
     assertAccessible: async (what, rule) => {
       // Half a megabyte, so once per load of the page.
-      if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe.source);
+      if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(await readFile(axePath, "utf8"));
+      const options = { resultTypes: ["violations"], ...(rule === undefined ? {} : { runOnly: [rule] }) };
+      // Behind an open dialog nothing can be used.
       const found = await page.evaluate<
         string[]
-      >(`axe.run(document, ${JSON.stringify(rule === undefined ? {} : { runOnly: [rule] })}).then(({ violations }) =>
+      >(`axe.run(document.querySelector("dialog[open]") ?? document, ${JSON.stringify(options)}).then(({ violations }) =>
         violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html, failureSummary }) => html + " " + failureSummary).join(" | ")))`);
       assert.deepEqual(found, [], what);
     },

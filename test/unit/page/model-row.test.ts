@@ -45,6 +45,11 @@ test("what comes next: an action, a held one, a wait, or its first request", () 
   const id = "acme/a:Q8_0";
   const action = { key: id, kind: "model.pull", model: id, message: "pull it", disrupts: [] };
   assert.equal(next(modelOf(id)), "loads with the first request");
+  assert.equal(
+    next(modelOf(id, { runtime: { ...runtime, evicts: ["acme/b:Q8_0"] } })),
+    "loads with the first request, which unloads acme/b:Q8_0",
+  );
+  assert.equal(next(modelOf(id, { runtime: { ...runtime, evicts: null } })), "does not fit beside the pinned models");
   assert.equal(next(modelOf(id, { runtime: { ...runtime, state: "loading" } })), "answers once it is loaded");
   assert.equal(
     next(modelOf(id), {
