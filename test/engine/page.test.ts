@@ -44,7 +44,12 @@ test("the status page", async (t) => {
   });
   await gateway.converged();
   const json = async (path: string): Promise<Record<string, unknown>> => (await gateway.json(path, withKey)).body;
-  const { page, asked, faults, assertAccessible, picture } = await openPage(t, gateway.url);
+  const { page, asked, faults, assertAccessible, assertLooks, picture } = await openPage(t, gateway.url);
+  const chat = async (model: string, content?: string, signal: AbortSignal | null = null): Promise<string> => {
+    const request = chatWith(model, content, { stream: true });
+    const headers = { ...withKey.headers, "content-type": "application/json" };
+    return (await fetch(`${gateway.url}/v1/chat/completions`, { ...request, headers, signal })).text();
+  };
   const section = (name: string) => page.getByRole("region", { name, exact: true });
   const dialog = page.getByRole("dialog");
   const said = (text: string | RegExp) => page.getByRole("status").filter({ hasText: text }).first().waitFor();
@@ -178,11 +183,7 @@ test("the status page", async (t) => {
   });
 
   await t.test("shows requests in flight, and cancels one: its client gets an error", async () => {
-    const chat = chatWith(slow, "forever", { stream: true });
-    const answer = fetch(`${gateway.url}/v1/chat/completions`, {
-      ...chat,
-      headers: { ...withKey.headers, "content-type": "application/json" },
-    }).then((response) => response.text());
+    const answer = chat(slow, "forever");
     await section("Requests in flight").getByText("is answered").waitFor();
     await page.getByRole("button", { name: /^Cancel request/ }).click();
     await said("is cancelled");
@@ -266,10 +267,7 @@ test("the status page", async (t) => {
     await until("no line", async () => (await lines.textContent()) === "");
     await page.getByLabel("Search").fill("");
     const length = (await lines.textContent())?.length ?? 0;
-    await fetch(`${gateway.url}/v1/chat/completions`, {
-      ...chatWith(beta),
-      headers: { ...withKey.headers, "content-type": "application/json" },
-    });
+    await chat(beta);
     await until("new lines", async () => ((await lines.textContent())?.length ?? 0) > length);
   });
 
@@ -281,40 +279,19 @@ test("the status page", async (t) => {
   });
 
   await t.test("is accessible in light, dark and 360 px, where nothing is cut off", async () => {
-    const looks = [
-      ["light", 1280, 900, "light"],
-      ["dark", 1280, 900, "dark"],
-      ["narrow", 360, 780, "light"],
-    ] as const;
-    const lookAt = async (place: string): Promise<void> => {
-      for (const [name, width, height, colorScheme] of looks) {
-        await page.emulateMedia({ colorScheme });
-        await page.setViewportSize({ width, height });
-        const isWider = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
-        assert.equal(isWider, false, `${name} ${place} is wider than the window`);
-        // In the dark all but the colors is the same, and on a narrow screen all but the tables that become cards.
-        if (name !== "narrow" || (await page.locator("table.cards").count()) > 0)
-          await assertAccessible(`${name} ${place}`, name === "dark" ? "color-contrast" : undefined);
-        await picture(`${place.toLowerCase()}-${name}`);
-      }
-    };
     for (const place of ["Document", "History", "Logs", "Chat", "Clients"]) {
       await go(place);
       await page.getByRole("heading", { level: 2 }).first().waitFor();
-      await lookAt(place);
+      await assertLooks(place);
     }
     await go("Overview");
     const stop = new AbortController();
-    const headers = { ...withKey.headers, "content-type": "application/json" };
-    const body = chatWith(slow, "forever", { stream: true });
-    const answer = fetch(`${gateway.url}/v1/chat/completions`, { ...body, headers, signal: stop.signal }).then(
-      (response) => response.text(),
-    );
+    const answer = chat(slow, "forever", stop.signal);
     await section("Requests in flight").getByText("is answered").waitFor();
     await page.getByRole("button", { name: `Load ${alpha}` }).focus();
     const preview = new RegExp(`${alpha} takes \\d+ MiB; unloaded for it: ${beta}\\.`);
     await section("Memory").getByText(preview).waitFor();
-    await lookAt("Overview");
+    await assertLooks("Overview");
     stop.abort();
     await answer.catch(() => undefined);
   });
