@@ -83,7 +83,8 @@ const runtimeSchema = {
     takes: {
       ...byDeviceSchema,
       type: ["object", "null"],
-      description: "What it counts with while it is in a model slot, by device: its need, or what it holds where that is more.",
+      description:
+        "What it counts with while it is in a model slot, by device: its need, or what it holds where that is more.",
     },
     evicts: {
       type: ["array", "null"],
