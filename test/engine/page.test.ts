@@ -1,17 +1,18 @@
 // The status page in a real headless Chromium, against one gateway with the real engine: every flow that a person has.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { test } from "node:test";
-import { gzipSync } from "node:zlib";
-import { packageRoot } from "../../src/settings/settings.ts";
+import { whisperServer } from "../support/engine.ts";
 import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
 import { startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
 import { openPage } from "../support/page.ts";
+import { assertPageFiles } from "../support/page-files.ts";
 import { chatWith } from "../support/requests.ts";
+import { startWorker } from "../support/rpc-worker.ts";
 import { until } from "../support/scratch.ts";
+import { addSpeechRepos, spokenWords } from "../support/speech.ts";
+import { someSound } from "../support/whisper.ts";
 
 const licenseKey = "page-key-8f1d3a7c5b9e4f02a6d8";
 const withKey = { headers: { authorization: `Bearer ${licenseKey}` } };
@@ -32,6 +33,7 @@ test("the status page", async (t) => {
   const slowBytes = modelBytes(slowModel("slow"));
   hub.addRepo("acme/large-GGUF", { files: { "large-Q8_0.gguf": slowBytes } });
   hub.pace("large-Q8_0.gguf", 2_000_000);
+  addSpeechRepos(hub);
   const folders = await makeFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");
   const beta = await cacheTalker(folders, "acme/beta");
@@ -41,6 +43,7 @@ test("the status page", async (t) => {
     folders,
     yaml: `version: 1\ncontext:\n  default: 4096\nmodels:\n  - ${alpha}\n  - ${slow}\n`,
     environment: { HF_ENDPOINT: hub.endpoint, GATEWAY_LICENSE_KEY: licenseKey, GATEWAY_MODELS_MAX: "2" },
+    flags: ["--whisper-server", await whisperServer()],
   });
   await gateway.converged();
   const json = async (path: string): Promise<Record<string, unknown>> => (await gateway.json(path, withKey)).body;
@@ -58,35 +61,7 @@ test("the status page", async (t) => {
 
   await t.test(
     "a browser gets the page, an API client the line; nothing inline, nothing from elsewhere, below 60 kB",
-    async () => {
-      const html = { headers: { accept: "text/html,application/xhtml+xml" } };
-      for (const path of ["/", "/ui"]) {
-        const response = await fetch(gateway.url + path, html);
-        assert.equal(response.status, 200);
-        assert.match(response.headers.get("content-type") ?? "", /^text\/html/);
-        assert.match(
-          response.headers.get("content-security-policy") ?? "",
-          /^default-src 'none'; script-src 'self'; style-src 'self';/,
-        );
-        assert.doesNotMatch(response.headers.get("content-security-policy") ?? "", /unsafe|http/);
-        assert.doesNotMatch(
-          await response.text(),
-          /<script(?! type="module" src="ui\/page\.js")|<style|style=|https?:/,
-        );
-      }
-      assert.match(await (await fetch(gateway.url)).text(), /Ollama is running/);
-      const etag = (await fetch(`${gateway.url}/ui/page.js`)).headers.get("etag") ?? "";
-      assert.equal((await fetch(`${gateway.url}/ui/page.js`, { headers: { "if-none-match": etag } })).status, 304);
-      assert.equal(
-        (await fetch(`${gateway.url}/ui/`, { ...html, redirect: "manual" })).headers.get("location"),
-        "../ui",
-      );
-      assert.equal((await fetch(`${gateway.url}/ui/..%2fpackage.json`)).status, 404);
-      const files = ["index.html", "page.js", "page.css", "icon.svg"];
-      const sizes = files.map(async (name) => gzipSync(await readFile(join(packageRoot, "dist", "page", name))).length);
-      const sum = (await Promise.all(sizes)).reduce((all, size) => all + size, 0);
-      assert.ok(sum <= 60_000, `${sum} bytes`);
-    },
+    () => assertPageFiles(gateway.url),
   );
 
   await t.test("asks for a license key, and keeps it for this tab only", async () => {
@@ -198,16 +173,39 @@ test("the status page", async (t) => {
   });
 
   await t.test("the roster of RPC workers, and speech", async () => {
-    await page.getByLabel("Worker, HOST:PORT").fill("127.0.0.1:1");
-    await section("RPC workers").getByRole("button", { name: "Add" }).click();
+    const worker = await startWorker(t);
+    await page.getByLabel("Worker, HOST:PORT").fill(worker);
+    await page.keyboard.press("Enter");
     await said("is a worker");
-    await page.getByRole("button", { name: "Remove 127.0.0.1:1" }).click();
+    await section("RPC workers").getByText("Answering", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Turn RPC mode on" }).press("Enter");
+    await said("Models run with the workers");
+    assert.deepEqual((await json("/api/desired"))["document"], {
+      version: 1,
+      context: { default: 4096 },
+      rpc: { mode: "rpc", workers: [worker] },
+      models: [{ id: alpha, pinned: true, ctxSize: 2048 }, slow],
+    });
+    await page.getByRole("button", { name: "Turn RPC mode off" }).press("Enter");
+    await said("on this machine only");
+    await page.getByRole("button", { name: `Remove ${worker}` }).press("Enter");
     await said("no worker any more");
-    const voice = page.getByLabel("Voice (text to speech)");
-    await voice.fill("bad voice");
-    await section("Speech").getByRole("button", { name: "Turn on" }).first().click();
-    await section("Speech").getByRole("alert").waitFor();
-    assert.equal(((await json("/api/desired"))["document"] as { speech?: unknown }).speech, undefined);
+    const speech = section("Speech");
+    await speech.getByLabel("Voice").fill("bad voice");
+    await page.keyboard.press("Enter");
+    await speech.getByRole("alert").waitFor();
+    await speech.getByLabel("Transcription model").fill("ggml-said.en.bin");
+    await page.keyboard.press("Enter");
+    await speech.getByText("idle", { exact: true }).waitFor();
+    const form = new FormData();
+    form.set("file", new Blob([someSound()]));
+    const heard = await fetch(`${gateway.url}/v1/audio/transcriptions`, { ...withKey, method: "POST", body: form });
+    assert.match(await heard.text(), new RegExp(spokenWords));
+    await speech.getByText("ready", { exact: true }).waitFor();
+    await speech.getByRole("button", { name: "Turn off" }).press("Enter");
+    await said(/^Transcription model .*: off$/);
+    const { speech: left } = (await json("/api/desired"))["document"] as { readonly speech?: object };
+    assert.deepEqual(left ?? {}, {});
   });
 
   await t.test("edits the document: the problem at its line, the plan before it is applied", async () => {
