@@ -1,5 +1,5 @@
 // Everything that is set from outside: flags and environment, read once, here and nowhere else.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, delimiter, dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -177,15 +177,19 @@ function startedAs({
   const folders = (environment["PATH"] ?? "").split(delimiter);
   return ownCommand({
     ...rest,
-    script: isLinked ? started : join(packageRoot, "dist", "src", "cli.js"),
+    script: isLinked ? started : join(packageRoot, "dist", "program", "cli.js"),
     isOnPath: isLinked && folders.includes(dirname(started)),
     isNpmStart: environment["npm_lifecycle_event"] === "start",
     workingDir: process.cwd(),
   });
 }
 
-/** The folder that holds package.json: above dist/src/settings/settings.js. */
-export const packageRoot = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..", "..");
+/** The folder that holds package.json, above dist/program of a build and dist/src of the tests. */
+export const packageRoot = packageAbove(dirname(fileURLToPath(import.meta.url)));
+
+function packageAbove(folder: string): string {
+  return existsSync(join(folder, "package.json")) ? folder : packageAbove(dirname(folder));
+}
 
 export const version = (JSON.parse(readFileSync(join(packageRoot, "package.json"), "utf8")) as { version: string })
   .version;

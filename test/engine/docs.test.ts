@@ -135,7 +135,7 @@ async function runBlock(folders: GatewayFolders, base: string, { page, code }: C
     HOME: folders.root,
     HF_HUB_CACHE: folders.cacheDir,
     NODE: process.execPath,
-    PROGRAM: join(packageRoot, "dist", "src", "cli.js"),
+    PROGRAM: join(packageRoot, "dist", "program", "cli.js"),
     STATE: folders.stateDir,
     KEYS_STATE: keysState,
   };
