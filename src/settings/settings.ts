@@ -7,7 +7,7 @@ import { GatewayError } from "../core/errors.ts";
 import { type OwnCommand, ownCommand } from "../core/own-command.ts";
 import type { SettingRow } from "./kinds.ts";
 import { prefixProblem } from "./prefixes.ts";
-import { type Environment, home, hubEndpoint, hubToken, modelCacheDir } from "./shared.ts";
+import { type Environment, home, hubEndpoint, hubToken, modelCacheDir, secretIn } from "./shared.ts";
 import { settingTable } from "./table.ts";
 
 type SettingName = keyof typeof settingTable;
@@ -16,7 +16,7 @@ type SettingName = keyof typeof settingTable;
 type SettingValues = { readonly [Name in SettingName]: ReturnType<(typeof settingTable)[Name]["read"]> };
 
 /** The rows of the table as they were read, and what follows from them and from the environment. */
-export interface Settings extends Omit<SettingValues, "hubTokenFile"> {
+export interface Settings extends Omit<SettingValues, "hubTokenFile" | "hubMirrorKeyFile"> {
   readonly stateDir: string;
   readonly configPath: string;
   /** Whether the address is given: commands ask there, else at the address in the state folder's lock. */
@@ -24,6 +24,8 @@ export interface Settings extends Omit<SettingValues, "hubTokenFile"> {
   readonly cacheDir: string;
   readonly hubEndpoint: string;
   readonly hubToken: string | undefined;
+  /** Of the gateway that is the mirror. */
+  readonly hubMirrorKey: string | undefined;
   /** A single license key from the environment. */
   readonly licenseKey: string | undefined;
   /** For messages that name a command of ours. */
@@ -127,7 +129,7 @@ function withValue(arg: string, index: number, args: readonly string[]): string 
 
 function build(textOf: (row: SettingRow) => string | undefined, environment: Environment, command: string): Settings {
   const rows = Object.entries(settingTable).map(([name, row]) => [name, row.read(textOf(row))]);
-  const { hubTokenFile, ...values } = Object.fromEntries(rows) as SettingValues;
+  const { hubTokenFile, hubMirrorKeyFile, ...values } = Object.fromEntries(rows) as SettingValues;
   const { host, port, nativePrefix, compatPrefix } = values;
   const problem = prefixProblem({ nativePrefix, compatPrefix });
   if (problem !== null) {
@@ -149,6 +151,7 @@ function build(textOf: (row: SettingRow) => string | undefined, environment: Env
     cacheDir: modelCacheDir(environment),
     hubEndpoint: hubEndpoint(environment),
     hubToken: hubToken(hubTokenFile, environment),
+    hubMirrorKey: hubMirrorKeyFile === undefined ? undefined : secretIn(hubMirrorKeyFile, "the mirror's license key"),
     licenseKey: environment["GATEWAY_LICENSE_KEY"]?.trim() || undefined,
     command: startedAs({
       state: { dir: stateDir, isDefault: stateDir === standardDir },

@@ -49,19 +49,23 @@ function hubHome(environment: Environment): string {
   return resolve(environment["XDG_CACHE_HOME"] || join(home(environment), ".cache"), "huggingface");
 }
 
+const tokenName = "the hub's token";
+
 export function hubToken(file: string | undefined, environment: Environment): string | undefined {
-  if (file !== undefined) return tokenIn(resolve(file));
+  if (file !== undefined) return secretIn(file, tokenName);
   const direct = environment["HF_TOKEN"]?.trim();
   if (direct) return direct;
   const path = environment["HF_TOKEN_PATH"] || join(hubHome(environment), "token");
-  return existsSync(path) ? tokenIn(path) : undefined;
+  return existsSync(path) ? secretIn(path, tokenName) : undefined;
 }
 
-function tokenIn(path: string): string | undefined {
+/** `what` the file holds, for the error: `invalid_request`. */
+export function secretIn(file: string, what: string): string | undefined {
+  const path = resolve(file);
   try {
     return readFileSync(path, "utf8").trim() || undefined;
   } catch (error) {
-    throw new GatewayError("invalid_request", `the hub token's file ${path} cannot be read`, { cause: error });
+    throw new GatewayError("invalid_request", `the file ${path} of ${what} cannot be read`, { cause: error });
   }
 }
 

@@ -49,6 +49,9 @@ describe("settings", () => {
       cacheDir: join(home, ".cache", "huggingface", "hub"),
       hubEndpoint: "https://huggingface.co",
       hubToken: undefined,
+      hubMirror: undefined,
+      hubMirrorKey: undefined,
+      pulls: "on",
       presetAllow: new Set(),
       llamaServer: undefined,
       installEngine: true,
@@ -225,6 +228,20 @@ describe("the hub", () => {
     assert.equal(read([], { HF_TOKEN_PATH: join(root, "none") }).hubToken, undefined);
     await writeFile(path, "\n");
     assert.equal(read([], { HF_TOKEN_PATH: path }).hubToken, undefined);
+  });
+
+  it("has a mirror in front, with a key of its own", async (t) => {
+    const path = join(await scratchFolder(t), "mirror-key");
+    await writeFile(path, "key\n");
+    const flags = ["--hub-mirror", "http://10.0.0.1:8484/hub/", "--hub-mirror-key-file", path];
+    const { hubMirror, hubMirrorKey } = read(flags, { HF_TOKEN: "hf_direct" });
+    assert.deepEqual([hubMirror, hubMirrorKey], ["http://10.0.0.1:8484/hub", "key"]);
+    for (const address of ["10.0.0.1:8484", "ftp://10.0.0.1/", "http://user:verysecret@10.0.0.1/"]) {
+      const { message } = problem([], { GATEWAY_HUB_MIRROR: address });
+      assert.match(message, /--hub-mirror/);
+      assert.doesNotMatch(message, /verysecret/);
+    }
+    assert.ok(problem(["--hub-mirror-key-file", `${path}2`], {}).message.includes(`${path}2`));
   });
 
   it("has its token's file named where that cannot be read", async (t) => {
