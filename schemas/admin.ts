@@ -136,6 +136,7 @@ export const hubSearchQuerySchema = exact(
   {
     q: { ...text("Text to search for; empty: the most downloaded."), maxLength: 200, default: "" },
     limit: { ...integer("At most so many."), minimum: 1, maximum: 1000, default: 20 },
+    license: flag("With the license of each."),
   },
 );
 
@@ -145,7 +146,15 @@ export const hubReposSchema = {
   type: "array",
   items: {
     title: "HubRepository",
-    ...exact({ id: text("OWNER/NAME"), downloads: integer(), likes: integer() }),
+    ...exact(
+      { id: text("OWNER/NAME"), downloads: integer(), likes: integer() },
+      {
+        license: {
+          ...maybe(text("As its card states it; null: it states none. Only with `license=true`.")),
+          examples: ["apache-2.0"],
+        },
+      },
+    ),
   },
 } as const;
 

@@ -80,6 +80,18 @@ const runtimeSchema = {
     pid: maybe(integer("Of its process; null: it has none, or it is not known.")),
     memoryBytes: maybe(integer("Of its process, with what is swapped out.")),
     need: needOrNullSchema,
+    takes: {
+      ...byDeviceSchema,
+      type: ["object", "null"],
+      description:
+        "What it counts with while it is in a model slot, by device: its need, or what it holds where that is more.",
+    },
+    evicts: {
+      type: ["array", "null"],
+      items: text(),
+      description:
+        "Models that would be unloaded if it were loaded now, those in use after their responses; null: it does not fit beside the pinned models. Empty for a model in a slot.",
+    },
   }),
 } as const;
 
@@ -149,7 +161,17 @@ export const statusSchema = {
     models: list(modelStatusSchema),
     running: list(runningActionSchema),
     planned: list(heldActionSchema),
-    memory: exact({ limits: { ...byDeviceSchema, description: "Bytes that models may take, by device." } }),
+    memory: exact({
+      limits: { ...byDeviceSchema, description: "Bytes that models may take, by device." },
+      devices: list(
+        exact({
+          name: { ...text("As the engine names it; `Host` is main memory."), examples: ["Host"] },
+          totalBytes: integer(),
+          othersBytes: integer("What other programs take."),
+          limitBytes: integer("What all models together may take: without the reserve, and no more than the budget."),
+        }),
+      ),
+    }),
     inFlight: {
       type: "object",
       description: "Answers under way, by model.",

@@ -3,6 +3,7 @@ import { foldWorker } from "../core/worker-address.ts";
 import type { SourceStatus } from "../desired/document/parse.ts";
 import { unreadSource } from "../desired/file-source.ts";
 import type { Executor } from "../execute/executor.ts";
+import { sharesBody } from "../memory/limits.ts";
 import type { ByDevice } from "../memory/need.ts";
 import { cachedIn } from "../plan/observed.ts";
 import { workersByAddress } from "../plan/workers.ts";
@@ -151,7 +152,7 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       models: models.map((model) => ({ ...model, conditions: conditions.get(model.id) ?? [] })),
       workers: rpc.statuses((address) => conditions.get(`worker/${address}`) ?? []),
       running: parts.executor.running(),
-      memory: { limits: Object.fromEntries(memory.limits()) },
+      memory: sharesBody(memory.models.shares()),
       ...parts.requests(),
     });
 }

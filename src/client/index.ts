@@ -142,9 +142,11 @@ export function createGatewayClient(options: GatewayClientOptions) {
      * An error has status 200 if the pull failed after it began, and code `cut` if the connection broke.
      */
     pull: (model: string, call: PullOptions = {}) => pullModel(transport, model, call),
-    /** Repositories of GGUF models on the hub. */
-    searchHub: (q: string, { limit, ...call }: CallOptions & { readonly limit?: number } = {}) =>
-      get<HubRepos>("/api/hf/search", call, { q, limit }),
+    /** Repositories of GGUF models on the hub; with `license` the license of each. */
+    searchHub: (
+      q: string,
+      { limit, license, ...call }: CallOptions & { readonly limit?: number; readonly license?: boolean } = {},
+    ) => get<HubRepos>("/api/hf/search", call, { q, limit, license }),
     /** The `.gguf` files of a repository. */
     repoFiles: (repo: string, call?: CallOptions) => get<HubFiles>("/api/hf/repo-files", call, { repo }),
     /** The models of a repository, with what each would take of memory: that takes seconds. */

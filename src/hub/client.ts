@@ -12,6 +12,8 @@ export interface HubRepo {
   readonly id: string;
   readonly downloads: number;
   readonly likes: number;
+  /** As its card has it, such as `apache-2.0`; null: it has none. Only if it was asked for. */
+  readonly license?: string | null;
 }
 
 export interface OpenedFile {
@@ -40,6 +42,13 @@ export interface OpenOptions {
   /** The address of an earlier response: saves a request to the hub. */
   readonly place?: HubPlace | undefined;
   readonly signal: AbortSignal;
+}
+
+export interface SearchOptions {
+  readonly limit: number;
+  /** With the license of each. */
+  readonly license?: boolean;
+  readonly signal?: AbortSignal;
 }
 
 /** A page of a thousand entries is below two megabytes. Parsing one blocks the event loop. */
@@ -80,17 +89,25 @@ export function createHubClient(options: HubHttpOptions) {
 
   return {
     /** Repositories of GGUF models, most downloaded first. */
-    searchModels: async (query: string, limit: number, signal?: AbortSignal): Promise<readonly HubRepo[]> => {
+    searchModels: async (
+      query: string,
+      { limit, license = false, signal }: SearchOptions,
+    ): Promise<readonly HubRepo[]> => {
       const search = new URLSearchParams({
         ...(query === "" ? {} : { search: query }),
         filter: "gguf",
         sort: "downloads",
         direction: "-1",
         limit: String(limit),
+        // A license that the hub has no id for is `other` in the tags; its name is in the card.
+        ...(license ? { cardData: "true" } : {}),
       });
       const found: HubRepo[] = [];
       for await (const page of pages(`${base}/api/models?${search.toString()}`, "the search", signal)) {
-        found.push(...page.map(repoEntry).filter((entry) => entry !== undefined));
+        for (const entry of page) {
+          const repo = repoEntry(entry);
+          if (repo) found.push(license ? { ...repo, license: licenseOf(entry) } : repo);
+        }
         if (found.length >= limit) break;
       }
       return found.slice(0, limit);
@@ -178,6 +195,19 @@ function repoEntry(entry: unknown): HubRepo | undefined {
   // The hub has some of its oldest repositories without an owner: nothing here could pull them.
   if (typeof id !== "string" || !isRepo(id)) return undefined;
   return { id, downloads: typeof downloads === "number" ? downloads : 0, likes: typeof likes === "number" ? likes : 0 };
+}
+
+const licenseTag = "license:";
+const longestLicense = 100;
+
+function licenseOf(entry: unknown): string | null {
+  const tags = field(entry, "tags");
+  const name = field(field(entry, "cardData"), "license_name");
+  const licenses = (Array.isArray(tags) ? tags : [])
+    .filter((tag) => typeof tag === "string" && tag.startsWith(licenseTag))
+    .map((tag: string) => tag.slice(licenseTag.length))
+    .map((license) => (license === "other" && typeof name === "string" ? name : license));
+  return licenses.length === 0 ? null : licenses.join(", ").slice(0, longestLicense);
 }
 
 function fileEntry(entry: unknown, what: string): HubFile {

@@ -74,6 +74,7 @@ export function createModelMemory(options: {
       return known ? known.bytes : known;
     },
     limits: space.limits,
+    shares: space.shares,
     hasLeftovers: (): boolean => instances.detachedUsers() > 0,
     /** Null while it is looked for what would fit. */
     refusal: (id: string, left: ByDevice): string | null => {

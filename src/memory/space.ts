@@ -3,7 +3,7 @@ import type { Desired } from "../desired/document/document.ts";
 import type { EngineDevice } from "../engines/llama/devices.ts";
 import type { Instances } from "../engines/llama/instances.ts";
 import type { HostReader } from "./host.ts";
-import { type DeviceMemory, limitsOf } from "./limits.ts";
+import { type DeviceMemory, type DeviceShare, sharesOf } from "./limits.ts";
 import { type ByDevice, host } from "./need.ts";
 
 export type Space = ReturnType<typeof createSpace>;
@@ -39,13 +39,18 @@ export function createSpace(options: {
     return reading;
   }
 
+  function shares(settings = options.settings()): ReadonlyMap<string, DeviceShare> {
+    const { held, all } = current();
+    const ours = [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
+    return sharesOf(all, new Map([[host, ours]]), settings);
+  }
+
   return {
     /** What all models together may take, by the document or by other settings. */
-    limits: (settings = options.settings()): ByDevice => {
-      const { held, all } = current();
-      const ours = [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
-      return limitsOf(all, new Map([[host, ours]]), settings);
-    },
+    limits: (settings?: Desired["memory"]): ByDevice =>
+      new Map([...shares(settings)].map(([device, { limit }]) => [device, limit])),
+    /** Every device, and what models may take of it. */
+    shares,
     /** What a process holds of main memory and cannot be taken back from it. */
     held: (pid: number): number => current().held.get(pid) ?? 0,
     /** The devices were listed, while our models had so much of them. */

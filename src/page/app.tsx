@@ -46,6 +46,7 @@ export function App(): JSX.Element {
     });
     return () => left.abort();
   }, [client]);
+  useEffect(() => scrollTo(0, 0), [place]);
   useEffect(() => {
     if (notice === "") return;
     const timer = setTimeout(() => setNotice(""), noticeMs);

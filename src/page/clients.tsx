@@ -3,12 +3,27 @@ import type { JSX } from "preact";
 import { Section, useShell } from "./parts.tsx";
 import { baseUrl } from "./session.ts";
 
-const addresses: readonly (readonly [clients: string, path: string])[] = [
-  ["OpenAI SDKs, LangChain, Vercel AI SDK, Open WebUI (OpenAI)", "/v1"],
-  ["Anthropic SDKs", ""],
-  ["Ollama libraries, Open WebUI (Ollama), Cline, Zed, Home Assistant", ""],
-  ["Continue (provider ollama)", "/"],
-  ["VS Code Copilot (Ollama endpoint)", ""],
+interface Address {
+  readonly clients: string;
+  /** Where each of them has the key. */
+  readonly key: string;
+  readonly path: string;
+  /** It sends no key: the address has it. */
+  readonly isKeyless?: true;
+}
+
+const addresses: readonly Address[] = [
+  { clients: "OpenAI SDKs, LangChain, Vercel AI SDK, opencode", path: "/v1", key: "apiKey" },
+  {
+    clients: "Codex, n8n, Open WebUI (OpenAI connection)",
+    path: "/v1",
+    key: "API key",
+  },
+  { clients: "Anthropic SDKs", path: "", key: "apiKey" },
+  { clients: "Open WebUI (Ollama connection), Cline, Zed, Home Assistant", path: "", key: "API key" },
+  { clients: "Ollama libraries", path: "", key: "header Authorization: Bearer KEY" },
+  { clients: "Continue (provider ollama)", path: "/", key: "apiKey" },
+  { clients: "VS Code Copilot (Ollama endpoint)", path: "", key: "in the address", isKeyless: true },
 ];
 
 export function Clients(): JSX.Element {
@@ -18,9 +33,12 @@ export function Clients(): JSX.Element {
   return (
     <Section title="Clients">
       <h3>Base address</h3>
-      {addresses.map(([clients, path]) => (
-        <Copy key={clients} label={clients} value={`${baseUrl}${path}`} />
-      ))}
+      {addresses.map(({ clients, path, key, isKeyless = false }) => {
+        const hasKey = isKeyless && licenseKey !== null;
+        const value = `${baseUrl}${hasKey ? `/k/${licenseKey}` : ""}${path}`;
+        const label = licenseKey === null ? clients : `${clients} (key: ${key})`;
+        return <Copy key={clients} label={label} value={value} isSecret={hasKey} />;
+      })}
       <h3>API key</h3>
       {licenseKey === null ? (
         <p>
@@ -32,7 +50,7 @@ export function Clients(): JSX.Element {
           <Copy label="The license key of this page" value={licenseKey} isSecret />
           <p class="dim">
             Better create one per client, of scope chat: <code>model-gateway key create NAME --scope chat</code>. A
-            client that can send no key takes the address {baseUrl}/k/KEY.
+            client that can send no key has it in the address: {baseUrl}/k/KEY.
           </p>
         </>
       )}

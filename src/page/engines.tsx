@@ -120,6 +120,12 @@ function Speech({ speech }: Pick<StatusBody, "speech">): JSX.Element {
   );
 }
 
+/** An engine starts with the first request. */
+function phaseText(engine: ChoiceProps["engine"]): string {
+  if (!engine) return "off";
+  return engine.phase === "stopped" ? "idle" : engine.phase;
+}
+
 interface ChoiceProps {
   readonly label: string;
   readonly engine: StatusBody["speech"]["synthesis"];
@@ -146,7 +152,7 @@ function Choice({ label, engine, usual, options, patch }: ChoiceProps): JSX.Elem
           <option key={option} value={option} />
         ))}
       </datalist>
-      <Badge tone={engine ? (engine.phase === "ready" ? "good" : "idle") : "idle"}>{engine?.phase ?? "off"}</Badge>
+      <Badge tone={engine ? (engine.phase === "ready" ? "good" : "idle") : "idle"}>{phaseText(engine)}</Badge>
       <button type="submit" disabled={isBusy}>
         {engine ? "Change" : "Turn on"}
       </button>

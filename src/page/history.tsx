@@ -50,11 +50,13 @@ export function History(): JSX.Element {
               <td data-label="When">
                 <Ago at={entry.at} />
               </td>
-              <td data-label="By">{[entry.by, entry.key, entry.file?.revision].filter(Boolean).join(", ")}</td>
+              <td data-label="By" class="wide">
+                {[entry.by, entry.key, entry.file?.revision].filter(Boolean).join(", ")}
+              </td>
               <td data-label="Changed" class="wide">
                 {entry.fields.join(", ") || "–"}
               </td>
-              <td data-label="Outcome">
+              <td data-label="Outcome" class="wide">
                 <Badge tone={tones[entry.outcome]}>{entry.outcome}</Badge>{" "}
                 {entry.ms !== null && <small>{elapsedText(entry.ms)}</small>}
                 {entry.problem}

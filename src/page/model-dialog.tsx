@@ -5,6 +5,7 @@ import type { DiskBody } from "../client/index.ts";
 import { bytesText } from "../core/quantities.ts";
 import { isWrong } from "../status/attention.ts";
 import { LoadButton } from "./load-button.tsx";
+import { loadText, takesText } from "./memory-bars.ts";
 import type { ModelRow } from "./model-row.ts";
 import { Badge, Dialog, ErrorNote, Field, submitting, useAction, useShell } from "./parts.tsx";
 
@@ -71,6 +72,7 @@ function ContextForm({ row: { model, desired } }: { readonly row: ModelRow }): J
 
 function Facts({ row: { model, next } }: { readonly row: ModelRow }): JSX.Element {
   const { runtime, conditions } = model;
+  const load = loadText(model);
   return (
     <>
       <dl class="facts">
@@ -79,7 +81,17 @@ function Facts({ row: { model, next } }: { readonly row: ModelRow }): JSX.Elemen
         <dt>Size</dt>
         <dd>{runtime ? bytesText(runtime.bytes) : "–"}</dd>
         <dt>Memory</dt>
-        <dd>{runtime?.memoryBytes ? `${bytesText(runtime.memoryBytes)}, process ${runtime.pid ?? "–"}` : "none"}</dd>
+        <dd>
+          {[takesText(model), runtime?.need?.source, runtime?.pid && `process ${runtime.pid}`]
+            .filter(Boolean)
+            .join(", ")}
+        </dd>
+        {load !== null && (
+          <>
+            <dt>Load</dt>
+            <dd>{load}</dd>
+          </>
+        )}
       </dl>
       <h3>Conditions</h3>
       <ul class="plain">

@@ -70,7 +70,13 @@ function nextStep({ id, desired, runtime }: Model, { running, planned, waiting }
   if (wait) return `${wait.requests} ${wait.requests === 1 ? "request waits" : "requests wait"} for ${waits[wait.for]}`;
   if (!runtime) return "–";
   if (runtime.state === "loading") return "answers once it is loaded";
-  return runtime.state === "unloaded" ? "loads with the first request" : desired ? "none" : "stays until it is removed";
+  if (runtime.state === "unloaded") return firstRequest(runtime.evicts);
+  return desired ? "none" : "stays until it is removed";
+}
+
+function firstRequest(evicts: readonly string[] | null): string {
+  if (!evicts) return "does not fit beside the pinned models";
+  return `loads with the first request${evicts.length > 0 ? `, which unloads ${evicts.join(", ")}` : ""}`;
 }
 
 const waits: Readonly<Record<StatusBody["waiting"][number]["for"], string>> = {

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { DiskBody } from "../client/index.ts";
 import { bytesText } from "../core/quantities.ts";
 import { LoadButton } from "./load-button.tsx";
+import { takesText } from "./memory-bars.ts";
 import { ModelDialog } from "./model-dialog.tsx";
 import { type ModelRow, modelRows } from "./model-row.ts";
 import { Ago, Badge, useShell } from "./parts.tsx";
@@ -14,6 +15,7 @@ const columns = [
   "Observed",
   "Next step",
   "Size",
+  "Memory",
   "Context",
   "In flight",
   "Queue",
@@ -21,7 +23,13 @@ const columns = [
   "Action",
 ];
 
-export function Models({ disk }: { readonly disk: DiskBody | null }): JSX.Element | null {
+export interface ModelsProps {
+  readonly disk: DiskBody | null;
+  /** The model whose load is about to be asked for; null: none. */
+  readonly onPreview: (id: string | null) => void;
+}
+
+export function Models({ disk, onPreview }: ModelsProps): JSX.Element | null {
   const { live } = useShell();
   const [open, setOpen] = useState<string | null>(null);
   if (!live.status) return null;
@@ -44,7 +52,13 @@ export function Models({ disk }: { readonly disk: DiskBody | null }): JSX.Elemen
         </thead>
         <tbody>
           {rows.map((row) => (
-            <Row key={row.model.id} row={row} lastUsed={lastUsed(row.model.id)} onOpen={() => setOpen(row.model.id)} />
+            <Row
+              key={row.model.id}
+              row={row}
+              lastUsed={lastUsed(row.model.id)}
+              onOpen={() => setOpen(row.model.id)}
+              onPreview={onPreview}
+            />
           ))}
         </tbody>
       </table>
@@ -53,13 +67,13 @@ export function Models({ disk }: { readonly disk: DiskBody | null }): JSX.Elemen
   );
 }
 
-interface RowProps {
+interface RowProps extends Pick<ModelsProps, "onPreview"> {
   readonly row: ModelRow;
   readonly lastUsed: string | null | undefined;
   readonly onOpen: () => void;
 }
 
-function Row({ row, lastUsed, onOpen }: RowProps): JSX.Element {
+function Row({ row, lastUsed, onOpen, onPreview }: RowProps): JSX.Element {
   const { model, desiredText, state, tone, next, transfer, inFlight, queued } = row;
   const { id, runtime } = model;
   const share = transfer?.progress ? transfer.progress.completed / Math.max(1, transfer.progress.total) : null;
@@ -78,7 +92,12 @@ function Row({ row, lastUsed, onOpen }: RowProps): JSX.Element {
         {next}
         {share !== null && <progress aria-label={`Progress of ${id}`} value={share} max={1} />}
       </td>
-      <td data-label="Size">{runtime ? bytesText(runtime.bytes) : "–"}</td>
+      <td data-label="Size" class="amount">
+        {runtime ? bytesText(runtime.bytes) : "–"}
+      </td>
+      <td data-label="Memory" class="amount">
+        {takesText(model)}
+      </td>
       <td data-label="Context">{runtime?.contextLength ?? "–"}</td>
       <td data-label="In flight">{inFlight}</td>
       <td data-label="Queue">{queued}</td>
@@ -86,7 +105,7 @@ function Row({ row, lastUsed, onOpen }: RowProps): JSX.Element {
         <Ago at={lastUsed} />
       </td>
       <td data-label="Action">
-        <LoadButton row={row} />
+        <LoadButton row={row} onPreview={onPreview} />
       </td>
     </tr>
   );

@@ -2,9 +2,11 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { StatusBody } from "../client/index.ts";
+import { memoryText } from "../core/memory-text.ts";
 import { bytesText } from "../core/quantities.ts";
 import { attentionIn } from "../status/attention.ts";
 import { Engines } from "./engines.tsx";
+import { Memory } from "./memory.tsx";
 import { Models } from "./models.tsx";
 import { Ago, Section, useLoaded, useShell } from "./parts.tsx";
 import { PullDialog } from "./pull.tsx";
@@ -15,6 +17,7 @@ export function Overview(): JSX.Element | null {
   const { client, live } = useShell();
   const { status } = live;
   const [isPulling, setPulling] = useState(false);
+  const [previewed, setPreviewed] = useState<string | null>(null);
   // Its sums change with the files, and these with the models.
   const files = status?.models.map(({ id, runtime }) => `${id} ${runtime?.bytes ?? 0}`).join();
   const { value: disk } = useLoaded((signal) => client.disk.report({ signal }), [client, files]);
@@ -24,6 +27,7 @@ export function Overview(): JSX.Element | null {
       <Banner status={status} />
       <Counts status={status} freeBytes={disk?.totals.freeBytes ?? null} modelBytes={disk?.totals.modelBytes ?? null} />
       <Attention status={status} />
+      <Memory previewed={previewed} />
       <Section
         title="Models"
         aside={
@@ -32,7 +36,7 @@ export function Overview(): JSX.Element | null {
           </button>
         }
       >
-        <Models disk={disk} />
+        <Models disk={disk} onPreview={setPreviewed} />
       </Section>
       {isPulling && <PullDialog onClose={() => setPulling(false)} />}
       <div class="columns">
@@ -88,7 +92,7 @@ function Counts({ status, freeBytes, modelBytes }: CountsProps): JSX.Element {
     ["in flight", String(sum(Object.values(inFlight)))],
     ["queued", String(sum(waiting.map(({ requests }) => requests)))],
     ["under way", String(running.length)],
-    ["memory in use", memory === 0 ? "–" : bytesText(memory)],
+    ["memory in use", memory === 0 ? "–" : memoryText(memory)],
     ["on disk", modelBytes === null ? "–" : bytesText(modelBytes)],
     ["free on disk", freeBytes === null ? "–" : bytesText(freeBytes)],
   ];

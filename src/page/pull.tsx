@@ -65,7 +65,7 @@ function Found({ text, onChoose }: { readonly text: string; readonly onChoose: (
     return () => clearTimeout(timer);
   }, [text]);
   const { value: repos, error } = useLoaded(
-    (signal) => client.searchHub(asked, { limit: 20, signal }),
+    (signal) => client.searchHub(asked, { limit: 20, license: true, signal }),
     [client, asked],
   );
   return (
@@ -74,13 +74,14 @@ function Found({ text, onChoose }: { readonly text: string; readonly onChoose: (
       <h3>{asked === "" ? "Most downloaded" : "Repositories"}</h3>
       {repos?.length === 0 && <p class="dim">The hub has no GGUF repository of this name.</p>}
       <ul class="plain choices">
-        {repos?.map(({ id, downloads, likes }) => (
+        {repos?.map(({ id, downloads, likes, license }) => (
           <li key={id}>
             <button type="button" class="link" onClick={() => onChoose(id)}>
               {id}
             </button>
             <small>
-              {downloads.toLocaleString("en")} downloads, {likes.toLocaleString("en")} likes
+              {downloads.toLocaleString("en")} downloads, {likes.toLocaleString("en")} likes, license{" "}
+              {license ?? "not stated"}
             </small>
           </li>
         ))}
@@ -101,6 +102,11 @@ function Quants({ repo, isBusy, onBack, onPull }: QuantsProps): JSX.Element {
   const { value: files, error } = useLoaded((signal) => client.repoFiles(repo, { signal }), [client, repo]);
   // It reads the heads of the files on the hub, which takes a while: sizes are shown before.
   const { value: models } = useLoaded((signal) => client.repoModels(repo, { signal }), [client, repo]);
+  const { value: named } = useLoaded(
+    (signal) => client.searchHub(repo, { limit: 20, license: true, signal }),
+    [client, repo],
+  );
+  const license = named?.find(({ id }) => id.toLowerCase() === repo.toLowerCase())?.license;
   const memoryOf = (tag: string): string => memoryNote(models?.find((model) => model.tag === tag));
   const here = new Set(live.status?.models.filter(({ runtime }) => runtime).map(({ id }) => id));
   const quants = files && quantsOf(repo, files);
@@ -112,6 +118,7 @@ function Quants({ repo, isBusy, onBack, onPull }: QuantsProps): JSX.Element {
           Other repositories
         </button>
       </div>
+      <p>License: {license ?? (named ? "not stated" : "…")}</p>
       <ErrorNote error={error} />
       {quants?.length === 0 && <p class="dim">It has no whole model in GGUF files.</p>}
       <table>

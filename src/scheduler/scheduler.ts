@@ -11,7 +11,7 @@ import { type LoadWatch, routerCalls } from "./router-calls.ts";
 import type { RpcGate } from "./rpc-gate.ts";
 import { createRunner, type Handlers } from "./run.ts";
 import { failingLoads } from "./state/load-backoff.ts";
-import { tooLargeError } from "./state/placed.ts";
+import { slotsView, tooLargeError } from "./state/placed.ts";
 import { modelOf } from "./state/state.ts";
 import { expiresAt, firstTokens, inFlight, isOpen, keepsWaiting, waiting } from "./state/tickets.ts";
 import type { Limits, Memory, ModelRules, World } from "./state/world.ts";
@@ -124,6 +124,7 @@ export function createScheduler(options: SchedulerOptions) {
     waiting: () => waiting(state, now()),
     /** Why a model can never be loaded, as far as is known; null: it may be. `too_large` */
     tooLarge: (id: string) => (instance(id) ? null : tooLargeError(state, modelOf(state, id))),
+    slots: () => slotsView(state),
     /** Whether requests wait for this process, in it or before it, or for any model slot. */
     keepsWaiting: (process: Instance) => keepsWaiting(state, process.id, process),
     /** Of loaded models: how long the first token of their process took, ms; null: it has not come yet. */

@@ -1,17 +1,18 @@
 // The status page in a real headless Chromium, against one gateway with the real engine: every flow that a person has.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { test } from "node:test";
-import { gzipSync } from "node:zlib";
-import { packageRoot } from "../../src/settings/settings.ts";
+import { whisperServer } from "../support/engine.ts";
 import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
 import { startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
 import { openPage } from "../support/page.ts";
+import { assertPageFiles } from "../support/page-files.ts";
 import { chatWith } from "../support/requests.ts";
+import { startWorker } from "../support/rpc-worker.ts";
 import { until } from "../support/scratch.ts";
+import { addSpeechRepos, spokenWords } from "../support/speech.ts";
+import { someSound } from "../support/whisper.ts";
 
 const licenseKey = "page-key-8f1d3a7c5b9e4f02a6d8";
 const withKey = { headers: { authorization: `Bearer ${licenseKey}` } };
@@ -27,22 +28,31 @@ test("the status page", async (t) => {
     files: { "fresh-Q8_0.gguf": fresh, "fresh-Q4_K_M.gguf": fresh },
     downloads: 1234,
     likes: 5,
+    card: { license: "other", license_name: "acme-community" },
   });
-  hub.addRepo("acme/large-GGUF", { files: { "large-Q8_0.gguf": modelBytes(slowModel("large")) } });
+  const slowBytes = modelBytes(slowModel("slow"));
+  hub.addRepo("acme/large-GGUF", { files: { "large-Q8_0.gguf": slowBytes } });
   hub.pace("large-Q8_0.gguf", 2_000_000);
+  addSpeechRepos(hub);
   const folders = await makeFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");
   const beta = await cacheTalker(folders, "acme/beta");
-  await cacheModel(folders, "acme/slow", "slow-Q8_0.gguf", modelBytes(slowModel("slow")));
+  await cacheModel(folders, "acme/slow", "slow-Q8_0.gguf", slowBytes);
   const slow = "acme/slow:Q8_0";
   const gateway = await startTestGateway(t, {
     folders,
     yaml: `version: 1\ncontext:\n  default: 4096\nmodels:\n  - ${alpha}\n  - ${slow}\n`,
-    environment: { HF_ENDPOINT: hub.endpoint, GATEWAY_LICENSE_KEY: licenseKey },
+    environment: { HF_ENDPOINT: hub.endpoint, GATEWAY_LICENSE_KEY: licenseKey, GATEWAY_MODELS_MAX: "2" },
+    flags: ["--whisper-server", await whisperServer()],
   });
   await gateway.converged();
   const json = async (path: string): Promise<Record<string, unknown>> => (await gateway.json(path, withKey)).body;
-  const { page, asked, faults, assertAccessible, picture } = await openPage(t, gateway.url);
+  const { page, asked, faults, assertAccessible, assertLooks, picture } = await openPage(t, gateway.url);
+  const chat = async (model: string, content?: string, signal: AbortSignal | null = null): Promise<string> => {
+    const request = chatWith(model, content, { stream: true });
+    const headers = { ...withKey.headers, "content-type": "application/json" };
+    return (await fetch(`${gateway.url}/v1/chat/completions`, { ...request, headers, signal })).text();
+  };
   const section = (name: string) => page.getByRole("region", { name, exact: true });
   const dialog = page.getByRole("dialog");
   const said = (text: string | RegExp) => page.getByRole("status").filter({ hasText: text }).first().waitFor();
@@ -51,35 +61,7 @@ test("the status page", async (t) => {
 
   await t.test(
     "a browser gets the page, an API client the line; nothing inline, nothing from elsewhere, below 60 kB",
-    async () => {
-      const html = { headers: { accept: "text/html,application/xhtml+xml" } };
-      for (const path of ["/", "/ui"]) {
-        const response = await fetch(gateway.url + path, html);
-        assert.equal(response.status, 200);
-        assert.match(response.headers.get("content-type") ?? "", /^text\/html/);
-        assert.match(
-          response.headers.get("content-security-policy") ?? "",
-          /^default-src 'none'; script-src 'self'; style-src 'self';/,
-        );
-        assert.doesNotMatch(response.headers.get("content-security-policy") ?? "", /unsafe|http/);
-        assert.doesNotMatch(
-          await response.text(),
-          /<script(?! type="module" src="ui\/page\.js")|<style|style=|https?:/,
-        );
-      }
-      assert.match(await (await fetch(gateway.url)).text(), /Ollama is running/);
-      const etag = (await fetch(`${gateway.url}/ui/page.js`)).headers.get("etag") ?? "";
-      assert.equal((await fetch(`${gateway.url}/ui/page.js`, { headers: { "if-none-match": etag } })).status, 304);
-      assert.equal(
-        (await fetch(`${gateway.url}/ui/`, { ...html, redirect: "manual" })).headers.get("location"),
-        "../ui",
-      );
-      assert.equal((await fetch(`${gateway.url}/ui/..%2fpackage.json`)).status, 404);
-      const files = ["index.html", "page.js", "page.css", "icon.svg"];
-      const sizes = files.map(async (name) => gzipSync(await readFile(join(packageRoot, "dist", "page", name))).length);
-      const sum = (await Promise.all(sizes)).reduce((all, size) => all + size, 0);
-      assert.ok(sum <= 60_000, `${sum} bytes`);
-    },
+    () => assertPageFiles(gateway.url),
   );
 
   await t.test("asks for a license key, and keeps it for this tab only", async () => {
@@ -121,12 +103,12 @@ test("the status page", async (t) => {
   await t.test("loads, pins, sets a context size, ejects", async () => {
     await page.getByRole("button", { name: `Load ${alpha}` }).click();
     await row(alpha).getByText("loaded", { exact: true }).waitFor();
-    await page.getByRole("button", { name: `Open ${alpha}` }).click();
+    await page.getByRole("button", { name: `Open ${alpha}` }).press("Enter");
     await assertAccessible("the dialog of a model");
-    await dialog.getByRole("button", { name: "Pin" }).click();
+    await dialog.getByRole("button", { name: "Pin" }).press("Space");
     await said("stays loaded");
     await dialog.getByLabel("Context size in tokens").fill("2048");
-    await dialog.getByRole("button", { name: "Set" }).click();
+    await page.keyboard.press("Enter");
     await said(/context size of .* is 2048/);
     await page.keyboard.press("Escape");
     await row(alpha).getByText("context 2048, pinned").waitFor();
@@ -152,7 +134,9 @@ test("the status page", async (t) => {
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await gateway.until("cancelled", ({ running }) => running.length === 0);
     await dialog.getByLabel(/Search the hub/).fill("fresh");
-    await dialog.getByRole("button", { name: "acme/fresh-GGUF" }).click();
+    await dialog.getByText("license acme-community").waitFor();
+    await dialog.getByRole("button", { name: "acme/fresh-GGUF" }).press("Enter");
+    await dialog.getByText("License: acme-community").waitFor();
     await dialog.getByRole("row", { name: /^Q8_0 \d+ kB \d+ MiB, fits/ }).waitFor();
     await dialog.getByRole("button", { name: "Pull Q8_0" }).click();
     await dialog.getByText("acme/fresh-GGUF:Q8_0 is here.").waitFor();
@@ -174,11 +158,7 @@ test("the status page", async (t) => {
   });
 
   await t.test("shows requests in flight, and cancels one: its client gets an error", async () => {
-    const chat = chatWith(slow, "forever", { stream: true });
-    const answer = fetch(`${gateway.url}/v1/chat/completions`, {
-      ...chat,
-      headers: { ...withKey.headers, "content-type": "application/json" },
-    }).then((response) => response.text());
+    const answer = chat(slow, "forever");
     await section("Requests in flight").getByText("is answered").waitFor();
     await page.getByRole("button", { name: /^Cancel request/ }).click();
     await said("is cancelled");
@@ -187,22 +167,45 @@ test("the status page", async (t) => {
     await section("Requests in flight").waitFor({ state: "detached" });
     await row(slow)
       .getByRole("cell")
-      .nth(7)
+      .nth(8)
       .getByText(/\ds ago/)
       .waitFor();
   });
 
   await t.test("the roster of RPC workers, and speech", async () => {
-    await page.getByLabel("Worker, HOST:PORT").fill("127.0.0.1:1");
-    await section("RPC workers").getByRole("button", { name: "Add" }).click();
+    const worker = await startWorker(t);
+    await page.getByLabel("Worker, HOST:PORT").fill(worker);
+    await page.keyboard.press("Enter");
     await said("is a worker");
-    await page.getByRole("button", { name: "Remove 127.0.0.1:1" }).click();
+    await section("RPC workers").getByText("Answering", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Turn RPC mode on" }).press("Enter");
+    await said("Models run with the workers");
+    assert.deepEqual((await json("/api/desired"))["document"], {
+      version: 1,
+      context: { default: 4096 },
+      rpc: { mode: "rpc", workers: [worker] },
+      models: [{ id: alpha, pinned: true, ctxSize: 2048 }, slow],
+    });
+    await page.getByRole("button", { name: "Turn RPC mode off" }).press("Enter");
+    await said("on this machine only");
+    await page.getByRole("button", { name: `Remove ${worker}` }).press("Enter");
     await said("no worker any more");
-    const voice = page.getByLabel("Voice (text to speech)");
-    await voice.fill("bad voice");
-    await section("Speech").getByRole("button", { name: "Turn on" }).first().click();
-    await section("Speech").getByRole("alert").waitFor();
-    assert.equal(((await json("/api/desired"))["document"] as { speech?: unknown }).speech, undefined);
+    const speech = section("Speech");
+    await speech.getByLabel("Voice").fill("bad voice");
+    await page.keyboard.press("Enter");
+    await speech.getByRole("alert").waitFor();
+    await speech.getByLabel("Transcription model").fill("ggml-said.en.bin");
+    await page.keyboard.press("Enter");
+    await speech.getByText("idle", { exact: true }).waitFor();
+    const form = new FormData();
+    form.set("file", new Blob([someSound()]));
+    const heard = await fetch(`${gateway.url}/v1/audio/transcriptions`, { ...withKey, method: "POST", body: form });
+    assert.match(await heard.text(), new RegExp(spokenWords));
+    await speech.getByText("ready", { exact: true }).waitFor();
+    await speech.getByRole("button", { name: "Turn off" }).press("Enter");
+    await said(/^Transcription model .*: off$/);
+    const { speech: left } = (await json("/api/desired"))["document"] as { readonly speech?: object };
+    assert.deepEqual(left ?? {}, {});
   });
 
   await t.test("edits the document: the problem at its line, the plan before it is applied", async () => {
@@ -262,10 +265,7 @@ test("the status page", async (t) => {
     await until("no line", async () => (await lines.textContent()) === "");
     await page.getByLabel("Search").fill("");
     const length = (await lines.textContent())?.length ?? 0;
-    await fetch(`${gateway.url}/v1/chat/completions`, {
-      ...chatWith(beta),
-      headers: { ...withKey.headers, "content-type": "application/json" },
-    });
+    await chat(beta);
     await until("new lines", async () => ((await lines.textContent())?.length ?? 0) > length);
   });
 
@@ -277,33 +277,36 @@ test("the status page", async (t) => {
   });
 
   await t.test("is accessible in light, dark and 360 px, where nothing is cut off", async () => {
-    const stop = new AbortController();
-    const chat = chatWith(slow, "forever", { stream: true });
-    const headers = { ...withKey.headers, "content-type": "application/json" };
-    const answer = fetch(`${gateway.url}/v1/chat/completions`, { ...chat, headers, signal: stop.signal }).then(
-      (response) => response.text(),
-    );
-    const looks = [
-      ["light", 1280, 900, "light"],
-      ["dark", 1280, 900, "dark"],
-      ["narrow", 360, 780, "light"],
-    ] as const;
-    for (const place of ["Overview", "Document", "History", "Logs", "Chat", "Clients"]) {
+    for (const place of ["Document", "History", "Logs", "Chat", "Clients"]) {
       await go(place);
       await page.getByRole("heading", { level: 2 }).first().waitFor();
-      if (place === "Overview") await section("Requests in flight").getByText("is answered").waitFor();
-      for (const [name, width, height, colorScheme] of looks) {
-        await page.emulateMedia({ colorScheme });
-        await page.setViewportSize({ width, height });
-        const isWider = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
-        assert.equal(isWider, false, `${name} ${place} is wider than the window`);
-        // All else is the same in the dark.
-        await assertAccessible(`${name} ${place}`, name === "dark" ? "color-contrast" : undefined);
-        await picture(`${place.toLowerCase()}-${name}`);
-      }
+      await assertLooks(place);
     }
+    await go("Overview");
+    const stop = new AbortController();
+    const answer = chat(slow, "forever", stop.signal);
+    await section("Requests in flight").getByText("is answered").waitFor();
+    await page.getByRole("button", { name: `Load ${alpha}` }).focus();
+    const preview = new RegExp(`${alpha} takes \\d+ MiB; unloaded for it: ${beta}\\.`);
+    await section("Memory").getByText(preview).waitFor();
+    await assertLooks("Overview");
     stop.abort();
     await answer.catch(() => undefined);
+  });
+
+  await t.test("shows what takes the memory, and what a load would unload, also to a keyboard", async () => {
+    const memory = section("Memory");
+    const parts = await memory.getByRole("listitem").allTextContents();
+    for (const part of [/^Other programs \d/, /^acme\/slow:Q8_0 \d+ MiB$/, /^Free for models \d/, /^Kept free \d/])
+      assert.ok(
+        parts.some((text) => part.test(text)),
+        `${part} in ${parts.join("; ")}`,
+      );
+    const load = page.getByRole("button", { name: `Load ${alpha}` });
+    assert.match((await load.getAttribute("title")) ?? "", /unloaded for it: acme\/beta:Q8_0\.$/);
+    await load.press("Enter");
+    await row(beta).getByText("unloaded", { exact: true }).waitFor();
+    await row(alpha).getByText("loaded", { exact: true }).waitFor();
   });
 
   await t.test("says that the connection is lost, and nothing failed unseen", async () => {

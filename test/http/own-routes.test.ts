@@ -87,7 +87,7 @@ test("the hub, for clients that have no access of their own", async (t) => {
     "README.md": Buffer.from("read me"),
   };
   hub.addRepo("acme/talk-GGUF", { files, downloads: 10, likes: 3 });
-  hub.addRepo("acme/talk-more-GGUF", { files, downloads: 20, likes: 1 });
+  hub.addRepo("acme/talk-more-GGUF", { files, downloads: 20, likes: 1, card: { license: "mit" } });
   hub.addRepo("acme/talk-weights", { files: { "model.safetensors": Buffer.from("x") }, downloads: 99 });
   hub.addRepo("acme/secret-GGUF", { files, private: true });
   for (let index = 0; index < 25; index++) hub.addRepo(`many/m${index}-GGUF`, { files, downloads: index });
@@ -107,6 +107,9 @@ test("the hub, for clients that have no access of their own", async (t) => {
     assert.deepEqual(body, [
       { id: "acme/talk-more-GGUF", downloads: 20, likes: 1 },
       { id: "acme/talk-GGUF", downloads: 10, likes: 3 },
+    ]);
+    assert.deepEqual((await gateway.json("/api/hf/search?q=talk-m&license=true")).body, [
+      { id: "acme/talk-more-GGUF", downloads: 20, likes: 1, license: "mit" },
     ]);
   });
 
@@ -160,7 +163,7 @@ test("the hub, for clients that have no access of their own", async (t) => {
       ["/api/hf/search?q=a&limit=0", "limit must be >= 1"],
       ["/api/hf/search?q=a&limit=1001", "limit must be <= 1000"],
       ["/api/hf/search?q=a&limit=many", "limit must be an integer"],
-      ["/api/hf/search?q=a&sort=likes", "unknown query parameter sort: q, limit are known here"],
+      ["/api/hf/search?q=a&sort=likes", "unknown query parameter sort: q, limit, license are known here"],
       ["/api/hf/search?q=a&q=b", "q must be a string"],
       ["/api/hf/repo-files", "repo is missing"],
       ["/api/hf/repo-files?repo=talk", /OWNER\/NAME/],

@@ -13,6 +13,8 @@ export interface RepoOptions {
   readonly lfs?: boolean;
   readonly downloads?: number;
   readonly likes?: number;
+  /** As its card has it; `license_name` where that is none of the hub's list. */
+  readonly card?: { readonly license: string; readonly license_name?: string };
 }
 
 export interface StoredFile {
@@ -86,8 +88,9 @@ export function fileEntry(path: string, file: StoredFile): object {
   return { type: "file", oid: file.oid, size: file.bytes.length, path, ...lfs };
 }
 
-export function modelInfo(repo: StoredRepo, commit: string): object {
+export function modelInfo(repo: StoredRepo, commit: string) {
   const files = [...(repo.commits.get(commit) ?? new Map<string, StoredFile>()).keys()];
+  const { card } = repo.options;
   return {
     _id: sha1(repo.name).slice(0, 24),
     id: repo.name,
@@ -101,9 +104,20 @@ export function modelInfo(repo: StoredRepo, commit: string): object {
     likes: repo.options.likes ?? 0,
     lastModified: "2025-01-01T00:00:00.000Z",
     createdAt: "2025-01-01T00:00:00.000Z",
-    tags: isGguf(repo) ? ["gguf"] : [],
+    tags: [...(isGguf(repo) ? ["gguf"] : []), ...(card ? [`license:${card.license}`] : []), "region:us"],
+    ...(card && { cardData: card }),
     siblings: files.map((rfilename) => ({ rfilename })),
   };
+}
+
+/** An entry of a listing has less, unless the query asks for more, or for some fields by name. */
+export function listedInfo(repo: StoredRepo, query: URLSearchParams): object {
+  const all = Object.entries(modelInfo(repo, repo.head));
+  const fields = query.getAll("expand[]").concat(query.getAll("expand"));
+  const usual = ["likes", "private", "downloads", "tags", "createdAt", "modelId"];
+  const more = query.get("cardData") === "true" ? ["cardData"] : [];
+  const asked = new Set(["_id", "id", ...(fields.length > 0 ? fields : [...usual, ...more])]);
+  return Object.fromEntries(query.get("full") === "true" ? all : all.filter(([name]) => asked.has(name)));
 }
 
 export function searchRepos(repos: Iterable<StoredRepo>, query: URLSearchParams): StoredRepo[] {

@@ -8,6 +8,7 @@ import { type Reply, refuse, sendJson, sendPage } from "./loopback-hub-replies.t
 import {
   commitOf,
   fileEntry,
+  listedInfo,
   modelInfo,
   type RepoOptions,
   refsOf,
@@ -157,7 +158,7 @@ export async function startLoopbackHub(
     const found = searchRepos(repos.values(), reply.url.searchParams);
     sendPage(
       reply,
-      found.map((repo) => modelInfo(repo, repo.head)),
+      found.map((repo) => listedInfo(repo, reply.url.searchParams)),
       limit,
     );
   }

@@ -49,10 +49,10 @@ export const hubRoutes = [
     summary: "Search the hub for GGUF repositories",
     querystring: hubSearchQuerySchema,
     response: ok("The repositories found.", hubReposSchema),
-    handler: async (deps, { query: { q, limit } }, reply) => {
-      const left = clientLeft(reply);
-      const found = await inTurn(deps.hubQueue, left, () => deps.hub.searchModels(q.trim(), limit, left));
-      return found.map(({ id, downloads, likes }) => ({ id, downloads, likes }));
+    handler: async (deps, { query: { q, limit, license } }, reply) => {
+      const signal = clientLeft(reply);
+      const options = { limit, license: license === true, signal };
+      return [...(await inTurn(deps.hubQueue, signal, () => deps.hub.searchModels(q.trim(), options)))];
     },
   }),
   get("/api/hf/repo-files", {

@@ -6,10 +6,12 @@ import { shortStatusSchema, statusSchema } from "../../../schemas/status.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Instances } from "../../engines/llama/instances.ts";
 import { memoryOf } from "../../engines/process/memory.ts";
-import { needBody } from "../../memory/need.ts";
+import { type ByDevice, needBody } from "../../memory/need.ts";
 import { type MeteredParts, scrapedFrom } from "../../metrics/samples.ts";
 import { contentType, metricsText } from "../../metrics/text.ts";
 import { vllmText } from "../../metrics/vllm.ts";
+import type { Scheduler } from "../../scheduler/scheduler.ts";
+import type { SlotsView } from "../../scheduler/state/placed.ts";
 import type { Settings } from "../../settings/settings.ts";
 import { finding, notServing } from "../../status/finding.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
@@ -27,6 +29,9 @@ const strangersReportAge = 500;
 export interface StatusRoutesDeps {
   readonly catalog: Pick<Catalog, "find" | "view">;
   readonly router: { readonly instances: Pick<Instances, "get"> };
+  readonly scheduler: Pick<Scheduler, "slots">;
+  /** The model's own id, by the router's. */
+  readonly idOf: (upstreamId: string) => string;
   readonly reportFor: (request: FastifyRequest) => StatusReport;
   readonly status: () => StatusReport;
   /** The gateway is told to stop: it may take requests for a while yet. */
@@ -111,16 +116,25 @@ function problemIn({ conditions }: StatusReport): { readonly reason: string; rea
 type Runtime = StatusReport["models"][number]["runtime"];
 
 async function withRuntimes(report: StatusReport, deps: StatusRoutesDeps): Promise<StatusReport> {
-  const models = report.models.map(async (model) => ({ ...model, runtime: await runtimeOf(model.id, deps) }));
+  const slots = deps.scheduler.slots();
+  const models = report.models.map(async (model) => ({ ...model, runtime: await runtimeOf(model.id, slots, deps) }));
   return { ...report, models: await Promise.all(models) };
 }
 
-async function runtimeOf(name: string, { catalog, router }: StatusRoutesDeps): Promise<NonNullable<Runtime> | null> {
+const noBytes: ByDevice = new Map();
+
+async function runtimeOf(
+  name: string,
+  slots: SlotsView,
+  { catalog, router, idOf }: StatusRoutesDeps,
+): Promise<NonNullable<Runtime> | null> {
   const found = catalog.find(name);
   const view = found && catalog.view(found.id);
   if (!view) return null;
   const { model, contextLength, status, need } = view;
   const needed = need();
+  const takes = slots.takes(model.upstreamId);
+  const evicts = takes ? [] : slots.evicts(model.upstreamId, needed?.bytes ?? noBytes);
   const pid = router.instances.get(model.upstreamId)?.pid ?? null;
   return {
     bytes: model.bytes,
@@ -129,5 +143,7 @@ async function runtimeOf(name: string, { catalog, router }: StatusRoutesDeps): P
     pid,
     memoryBytes: pid === null ? null : await memoryOf(pid),
     need: needed && needBody(needed),
+    takes: takes && Object.fromEntries(takes),
+    evicts: evicts && evicts.map(idOf),
   };
 }

@@ -2,7 +2,7 @@
 import { GatewayError } from "../../core/errors.ts";
 import { placedValues } from "../../plan/observed.ts";
 import type { Model } from "./model.ts";
-import { fitsBeside, noTurn, type Placed, type Wanted } from "./placement.ts";
+import { evictedFor, fitsBeside, noTurn, type Placed, type Wanted } from "./placement.ts";
 import { isHeld, type State } from "./state.ts";
 import type { ByDevice } from "./world.ts";
 
@@ -21,10 +21,32 @@ export function wantedFor(state: State, { id, isShort }: Model): Wanted {
 }
 
 export function placedBeside(state: State, id: string): Placed[] {
-  const placed: Placed[] = [];
-  for (const [other, value] of state.world.listed)
-    if (other !== id && placedValues.has(value)) placed.push(placedModel(state, other));
-  return placed;
+  return placedModels(state).filter((placed) => placed.id !== id);
+}
+
+function placedModels(state: State): Placed[] {
+  return [...state.world.listed].flatMap(([id, value]) => (placedValues.has(value) ? placedModel(state, id) : []));
+}
+
+/** The model slots as they are now, and what a load would change. */
+export interface SlotsView {
+  /** What a model in a slot takes; null: it is in none. */
+  takes(id: string): ByDevice | null;
+  /** Models that a load of one that takes so much would unload; null: it never fits beside the pinned models. */
+  evicts(id: string, takes: ByDevice): readonly string[] | null;
+}
+
+export function slotsView(state: State): SlotsView {
+  const placed = placedModels(state);
+  const { modelsMax, memory } = state.world;
+  return {
+    takes: (id) => placed.find((model) => model.id === id)?.takes ?? null,
+    evicts: (id, takes) =>
+      evictedFor(
+        placed.filter((model) => model.id !== id),
+        { slots: modelsMax, takes, limits: memory.limits(), isShort: false },
+      ),
+  };
 }
 
 function placedModel(state: State, id: string): Placed {

@@ -84,15 +84,31 @@ export function roomFor(placed: readonly Placed[], wanted: Wanted, yields: strin
   if (fixed.length >= wanted.slots) return { kind: "pinned" };
   if (!fitsBeside(wanted, fixed)) return { kind: "tooLarge" };
   if (fitsBeside(wanted, staying)) return { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
-  const movable = staying.filter(({ pinned }) => !pinned);
-  const idle = idleOf(movable, yields, now);
-  const over = movable.filter((model) => !idle.includes(model) && endOf(model.turn) <= now);
-  const leaving = fewestOf([...idle, ...over.toSorted(byTurn(yields))], staying, wanted);
+  const { movable, idle, leaving } = leaversOf(staying, wanted, yields, now);
   const evicted = leaving.filter((model) => idle.includes(model));
   if (evicted.length > 0) return { kind: "evict", ids: evicted.map(({ id }) => id) };
   const changes = movable.map((model) => (isUnused(model, yields) ? lingersUntil(model) : endOf(model.turn)));
   const until = Math.min(...changes.filter((at) => at > now), Number.POSITIVE_INFINITY);
   return { kind: "wait", yields: leaving[0]?.id ?? null, until };
+}
+
+/**
+ * The models that are unloaded for one more, in the end: those in use after their responses and turns. Null: it never fits beside
+ * the pinned models.
+ */
+export function evictedFor(placed: readonly Placed[], wanted: Wanted): readonly string[] | null {
+  const staying = placed.filter(({ isLeaving }) => !isLeaving);
+  const fixed = staying.filter(({ pinned }) => pinned);
+  if (!fitsBeside(wanted, fixed)) return null;
+  return leaversOf(staying, wanted, null, Number.POSITIVE_INFINITY).leaving.map(({ id }) => id);
+}
+
+/** Of the models that stay so far: those that may leave, those of them that are idle, and those that have to leave. */
+function leaversOf(staying: readonly Placed[], wanted: Wanted, yields: string | null, now: number) {
+  const movable = staying.filter(({ pinned }) => !pinned);
+  const idle = idleOf(movable, yields, now);
+  const over = movable.filter((model) => !idle.includes(model) && endOf(model.turn) <= now);
+  return { movable, idle, leaving: fewestOf([...idle, ...over.toSorted(byTurn(yields))], staying, wanted) };
 }
 
 /** Those that may leave at once, the least recently used first. */

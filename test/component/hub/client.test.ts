@@ -14,10 +14,21 @@ describe("the hub client", () => {
     for (const n of [1, 2, 3, 4]) hub.addRepo(`acme/demo${n}`, { files: demo, downloads: n, likes: 10 * n });
     hub.addRepo("acme/demo-other", { files: { "model.safetensors": Buffer.from("no") }, downloads: 99 });
     assert.deepEqual(
-      await client.searchModels("demo", 3),
+      await client.searchModels("demo", { limit: 3 }),
       [4, 3, 2].map((n) => ({ id: `acme/demo${n}`, downloads: n, likes: 10 * n })),
     );
-    assert.deepEqual(await client.searchModels("nothing", 3), []);
+    assert.deepEqual(await client.searchModels("nothing", { limit: 3 }), []);
+  });
+
+  it("searches with licenses: the hub's ids for them, or the name that the card has", async (t) => {
+    const { hub, client } = await startPulling(t);
+    hub.addRepo("acme/demo1", { files: demo, downloads: 3, card: { license: "apache-2.0" } });
+    hub.addRepo("acme/demo2", { files: demo, downloads: 2, card: { license: "other", license_name: "acme-1" } });
+    hub.addRepo("acme/demo3", { files: demo, downloads: 1 });
+    assert.deepEqual(
+      (await client.searchModels("demo", { limit: 3, license: true })).map(({ license }) => license),
+      ["apache-2.0", "acme-1", null],
+    );
   });
 
   it("opens a file from where it is asked to", async (t) => {

@@ -20,6 +20,8 @@ const runtime = {
   pid: 12,
   memoryBytes: 2_100_000_000,
   need: needed,
+  takes: estimated,
+  evicts: [],
 };
 
 const healthy: StatusBody = {
@@ -52,7 +54,7 @@ const healthy: StatusBody = {
   inFlight: { "acme/a:Q8_0": 2 },
   waiting: [],
   removals: [],
-  memory: { limits: estimated },
+  memory: { limits: estimated, devices: [] },
 };
 
 const plain = { now, paint: (_color: string, text: string) => text, columns: undefined };

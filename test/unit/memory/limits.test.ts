@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toDesired } from "../../../src/desired/document/document.ts";
 import { validateDocument } from "../../../src/desired/document/validate.ts";
-import { limitsOf } from "../../../src/memory/limits.ts";
+import { sharesOf } from "../../../src/memory/limits.ts";
 import { measuredBytes } from "../../../src/memory/measure.ts";
 
 const gibibyte = 2 ** 30;
@@ -17,8 +17,15 @@ const held = new Map([["Host", 2 * gibibyte]]);
 function limits(memory: object): unknown {
   const checked = validateDocument({ version: 1, memory });
   assert.ok(checked.ok, JSON.stringify(checked));
-  const all = limitsOf(devices, held, toDesired(checked.tree).memory);
-  return Object.fromEntries([...all].map(([device, bytes]) => [device, bytes / gibibyte]));
+  const all = sharesOf(devices, held, toDesired(checked.tree).memory);
+  assert.deepEqual(
+    [...all.values()].map(({ total, others }) => [total / gibibyte, others / gibibyte]),
+    [
+      [8, 1],
+      [24, 0],
+    ],
+  );
+  return Object.fromEntries([...all].map(([device, { limit }]) => [device, limit / gibibyte]));
 }
 
 test("models may take what is free and what they hold, without a reserve, and no more than the budget", () => {

@@ -4,7 +4,16 @@ import { test } from "node:test";
 import type { Desired, StatusBody } from "../../../src/client/index.ts";
 import { type Model, modelRows } from "../../../src/page/model-row.ts";
 
-const runtime = { bytes: 10, contextLength: 4096, state: "unloaded", pid: null, memoryBytes: null, need: null };
+const runtime = {
+  bytes: 10,
+  contextLength: 4096,
+  state: "unloaded",
+  pid: null,
+  memoryBytes: null,
+  need: null,
+  takes: null,
+  evicts: [],
+};
 const modelOf = (id: string, rest: Partial<Model> = {}): Model => ({
   id,
   desired: true,
@@ -36,6 +45,11 @@ test("what comes next: an action, a held one, a wait, or its first request", () 
   const id = "acme/a:Q8_0";
   const action = { key: id, kind: "model.pull", model: id, message: "pull it", disrupts: [] };
   assert.equal(next(modelOf(id)), "loads with the first request");
+  assert.equal(
+    next(modelOf(id, { runtime: { ...runtime, evicts: ["acme/b:Q8_0"] } })),
+    "loads with the first request, which unloads acme/b:Q8_0",
+  );
+  assert.equal(next(modelOf(id, { runtime: { ...runtime, evicts: null } })), "does not fit beside the pinned models");
   assert.equal(next(modelOf(id, { runtime: { ...runtime, state: "loading" } })), "answers once it is loaded");
   assert.equal(
     next(modelOf(id), {

@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { noTurn, type Placed, type Room, roomFor, turnAfter } from "../../../src/scheduler/state/placement.ts";
+import {
+  evictedFor,
+  noTurn,
+  type Placed,
+  type Room,
+  roomFor,
+  turnAfter,
+} from "../../../src/scheduler/state/placement.ts";
 
 const now = 1_000_000;
 
@@ -113,6 +120,21 @@ test("by memory: what is used yields where idle models are not enough, and pinne
   assert.deepEqual(roomOf(8, [pinned, used]), { kind: "tooLarge" });
   assert.deepEqual(roomOf(11, []), { kind: "tooLarge" });
   assert.deepEqual(roomOf(7, [pinned]), { kind: "free" });
+});
+
+test("what a load would unload in the end: idle models first, then those in use, and never a pinned one", () => {
+  const evicted = (takes: number, all: readonly Placed[], slots = 9): readonly string[] | null =>
+    evictedFor(all, { slots, takes: gib(takes), limits: gib(10), isShort: false });
+  const idle = placed("a", { takes: gib(3), lastUsed: now });
+  const used = placed("b", { takes: gib(3), inFlight: 1, turn: turned(500) });
+  assert.deepEqual(evicted(4, [idle, used]), []);
+  assert.deepEqual(evicted(6, [used, idle]), ["a"], "also within its turn");
+  assert.deepEqual(evicted(8, [used, idle]), ["a", "b"]);
+  assert.deepEqual(evicted(1, [used, idle], 2), ["a"], "for a slot");
+  assert.deepEqual(evicted(6, [{ ...idle, pinned: true }, used]), ["b"]);
+  assert.equal(evicted(8, [{ ...idle, pinned: true }, used]), null);
+  assert.equal(evicted(11, []), null);
+  assert.deepEqual(evicted(6, [{ ...idle, isLeaving: true }, used]), [], "it leaves already");
 });
 
 test("a load that ran out of memory waits until what leaves for it is gone", () => {

@@ -55,7 +55,7 @@ const atRest: ReportInput = {
   models: [],
   workers: [worker],
   running: [],
-  memory: { limits: { Host: 8 } },
+  memory: { limits: { Host: 8 }, devices: [] },
   inFlight: new Map([["a/b:c", 2]]),
   waiting: [{ model: "a/b:c", requests: 3, oldestMs: 20, for: "room" }],
 };
@@ -78,7 +78,7 @@ test("the whole status of a gateway at rest", () => {
     models: [],
     running: [],
     planned: [],
-    memory: { limits: { Host: 8 } },
+    memory: { limits: { Host: 8 }, devices: [] },
     inFlight: { "a/b:c": 2 },
     waiting: [{ model: "a/b:c", requests: 3, oldestMs: 20, for: "room" }],
     removals: [],

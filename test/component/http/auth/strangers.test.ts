@@ -136,6 +136,8 @@ test("strangers share a report on the state; somebody with a key has a new one",
     metricsNames: "gateway",
     catalog: { find: () => undefined, view: () => undefined },
     router: { instances: { get: () => null } },
+    scheduler: { slots: () => ({ takes: () => null, evicts: () => null }) },
+    idOf: (id) => id,
   });
   const readiness = async (headers: Record<string, string> = {}): Promise<number> =>
     (await app.inject({ url: "/readyz", headers })).statusCode;
