@@ -49,20 +49,29 @@ function hubHome(environment: Environment): string {
   return resolve(environment["XDG_CACHE_HOME"] || join(home(environment), ".cache"), "huggingface");
 }
 
-export function hubToken(file: string | undefined, environment: Environment): string | undefined {
-  if (file !== undefined) return tokenIn(resolve(file));
-  const direct = environment["HF_TOKEN"]?.trim();
-  if (direct) return direct;
-  const path = environment["HF_TOKEN_PATH"] || join(hubHome(environment), "token");
-  return existsSync(path) ? tokenIn(path) : undefined;
+/** null: there is none, or `HF_TOKEN` has the token itself. `file`: of the flag. */
+export function hubTokenFile(file: string | undefined, environment: Environment): string | null {
+  if (file !== undefined) return resolve(file);
+  if (environment["HF_TOKEN"]?.trim()) return null;
+  const path = resolve(environment["HF_TOKEN_PATH"] || join(hubHome(environment), "token"));
+  return existsSync(path) ? path : null;
 }
 
-function tokenIn(path: string): string | undefined {
+/** undefined: the file is empty. Errors: `invalid_request`. */
+export function secretIn(path: string, what: string): string | undefined {
   try {
     return readFileSync(path, "utf8").trim() || undefined;
   } catch (error) {
-    throw new GatewayError("invalid_request", `the hub token's file ${path} cannot be read`, { cause: error });
+    throw new GatewayError("invalid_request", `the ${what}'s file ${path} cannot be read`, { cause: error });
   }
+}
+
+/** Of the file, else of the environment. Errors: `invalid_request`, also for an empty file: without a key the gateway is open. */
+export function licenseKey(file: string | undefined, environment: Environment): string | undefined {
+  if (file === undefined) return environment["GATEWAY_LICENSE_KEY"]?.trim() || undefined;
+  const key = secretIn(resolve(file), "license key");
+  if (key !== undefined) return key;
+  throw new GatewayError("invalid_request", `the license key's file ${resolve(file)} is empty`);
 }
 
 /** HOME before the account's folder, as llama.cpp has it. */
