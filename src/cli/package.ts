@@ -35,7 +35,7 @@ export async function packageCommand({ operands, settings, given: flagOf }: Comm
   const given: Given = (flag) => flagOf(flag) ?? (variables.get(flag) || undefined);
   process.stdout.write(await make(await setupOf(settings, given), settings, given));
   for (const name of secretsIn(settings.environment))
-    note(`${name} is left out, as others can read the file: use --license-key-file and --hub-token-file`);
+    note(`${name} has a secret and is left out; --license-key-file and --hub-token-file name files`);
   return 0;
 }
 

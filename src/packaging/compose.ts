@@ -22,7 +22,9 @@ export function composeFile(setup: Setup): string {
   );
   const volumes = [stateDir, cacheDir].filter((source) => !source.startsWith("/"));
   const { uid, gid } = account ?? { uid: inImage.uid, gid: inImage.uid };
-  return `# docker build -f docs/deploy/Dockerfile -t ${image(setup)} . makes the image, in a checkout; then: docker compose up -d
+  return `# docker build -f docs/deploy/Dockerfile -t ${image(setup)} . makes the image, in a checkout; then: docker compose up -d${
+    licenseKeyFile === null ? "\n# It needs a license key: docker compose run --rm gateway key create NAME" : ""
+  }
 name: model-gateway
 
 x-service: &service

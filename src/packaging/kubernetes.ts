@@ -8,8 +8,10 @@ const secretsDir = "/etc/model-gateway-secrets";
 export function kubernetesManifests(setup: Setup, document: string): string {
   const { port, variables } = setup;
   const labels = "{ app.kubernetes.io/name: model-gateway }";
+  // The ConfigMap is the only writer.
+  const flags = setup.flags.filter((flag) => !/^--write(?:s|-back)=/.test(flag));
   const command = [
-    ...serveInContainer({ ...setup, licenseKeyFile: secretsDir }, secretsDir),
+    ...serveInContainer({ ...setup, flags, licenseKeyFile: secretsDir }, secretsDir),
     `--config=${inImage.configDir}/gateway.yaml`,
     "--writes=file",
   ];

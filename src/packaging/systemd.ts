@@ -3,7 +3,7 @@ import { isWithin, type Setup, serveHere, stopSeconds } from "./setup.ts";
 
 export function systemdUnit(setup: Setup): string {
   const { port } = setup;
-  return `# Of ${port === 8484 ? "this machine" : `port ${port}`}'s gateway. Save as /etc/systemd/system/model-gateway.service, then:
+  return `# Save as /etc/systemd/system/model-gateway.service, then:
 #   systemctl daemon-reload && systemctl enable --now model-gateway
 [Unit]
 Description=Model Gateway
@@ -27,6 +27,7 @@ NoNewPrivileges=yes
 CapabilityBoundingSet=${port < 1024 ? "CAP_NET_BIND_SERVICE\nAmbientCapabilities=CAP_NET_BIND_SERVICE" : ""}
 ProtectSystem=strict
 PrivateTmp=yes
+PrivateMounts=yes
 ProtectProc=invisible
 ProtectClock=yes
 ProtectControlGroups=yes
