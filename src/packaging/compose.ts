@@ -25,7 +25,6 @@ export function composeFile(setup: Setup): string {
   return `# docker build -f docs/deploy/Dockerfile -t ${image(setup)} . makes the image, in a checkout; then: docker compose up -d${
     licenseKeyFile === null ? "\n# It needs a license key: docker compose run --rm gateway key create NAME" : ""
   }
-name: model-gateway
 
 x-service: &service
   image: ${image(setup)}

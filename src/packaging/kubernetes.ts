@@ -88,14 +88,18 @@ function createSecret({ licenseKeyFile, hubTokenFile }: Setup): string {
 
 function env(variables: Setup["variables"]): string {
   const entries = Object.entries(variables).map(
-    ([name, value]) => `            - { name: ${name}, value: ${JSON.stringify(value)} }\n`,
+    ([name, value]) => `            - { name: ${name}, value: ${quoted(value)} }\n`,
   );
   return entries.length === 0 ? "" : `          env:\n${entries.join("")}`;
 }
 
-/** Kubernetes replaces $(NAME). */
 function list(texts: readonly string[]): string {
-  return texts.map((text) => `\n            - ${JSON.stringify(text.replaceAll("$", "$$$$"))}`).join("");
+  return texts.map((text) => `\n            - ${quoted(text)}`).join("");
+}
+
+/** Kubernetes replaces $(NAME), in arguments and in variables. */
+function quoted(text: string): string {
+  return JSON.stringify(text.replaceAll("$", "$$$$"));
 }
 
 /** As it is, where a block of YAML keeps every byte of it. */
