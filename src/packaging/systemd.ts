@@ -45,6 +45,8 @@ SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallErrorNumber=EPERM
 UMask=0077
+# Two for each chat.
+LimitNOFILE=65536
 # GPUs, and nothing else of /dev. Not MemoryDenyWriteExecute: V8 compiles.
 DevicePolicy=closed
 ${["char-drm", "char-nvidia*", "char-kfd"].map((device) => `DeviceAllow=${device} rw`).join("\n")}
