@@ -31,6 +31,8 @@ test("every flag and variable that a page names exists", () => {
     "--list-devices",
     // curl's own.
     "--data-binary",
+    // Docker's, kubectl's, npm's, systemctl's own.
+    ..."--build-arg --from-file --global --now --profile --rm".split(" "),
     // Node's own.
     "--max-semi-space-size",
     "--v8-pool-size",

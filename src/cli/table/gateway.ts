@@ -101,10 +101,7 @@ export const gatewayCommands: Commands = {
     notes:
       "It has the settings that are given here, by flags or the environment, and no secret: those are named as files.",
     exit: plainExit,
-    examples: [
-      "package systemd --port 9000 > model-gateway.service",
-      "package compose --license-key-file license-key.txt > compose.yaml",
-    ],
+    examples: ["package systemd --port 9000 > model-gateway.service", "package compose > compose.yaml"],
     run: async (line) => (await import("../package.ts")).packageCommand(line),
   },
   "key create": {
