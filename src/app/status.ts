@@ -83,7 +83,7 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       ...workersFound(input),
     ];
     const before = conditions;
-    const now = Date.now();
+    const now = new Date().toISOString();
     conditions = new Map(
       found.map(([subject, findings]) => {
         const earlier = before.get(subject) ?? [];

@@ -161,17 +161,16 @@ function diskRoom({ observed: { freeBytes }, plan }: StatusInput): Finding {
     : finding("DiskRoom", "Enough", `${megabytes} MB are free on the disk of the model cache.`);
 }
 
-/** Gives findings their times: one that had the same status before keeps its own. */
+/** Gives findings their times: one that had the same status before keeps its own. `now`: ISO 8601. */
 export function toConditions(
   findings: readonly Finding[],
   before: readonly Condition[],
   generation: number,
-  now: number,
+  now: string,
 ): Condition[] {
   return findings.map((found) => {
     const earlier = before.find((condition) => condition.type === found.type);
-    const lastTransitionTime =
-      earlier?.status === found.status ? earlier.lastTransitionTime : new Date(now).toISOString();
+    const lastTransitionTime = earlier?.status === found.status ? earlier.lastTransitionTime : now;
     return { ...found, observedGeneration: generation, lastTransitionTime };
   });
 }

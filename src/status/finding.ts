@@ -44,6 +44,24 @@ interface FitsFact {
   readonly message: string;
 }
 
+const indexes = new WeakMap<readonly object[], Map<string, object[]>>();
+
+/** Of running, held or planned actions those of one key. Indexed: each of many models asks, several times in a pass. */
+export function ofKey<Entry extends { readonly key: string } | { readonly action: { readonly key: string } }>(
+  entries: readonly Entry[],
+  key: string,
+): readonly Entry[] {
+  const index = indexes.get(entries) ?? new Map<string, object[]>();
+  if (!indexes.has(entries)) {
+    for (const entry of entries) {
+      const own = "action" in entry ? entry.action.key : entry.key;
+      index.set(own, [...(index.get(own) ?? []), entry]);
+    }
+    indexes.set(entries, index);
+  }
+  return (index.get(key) ?? []) as Entry[];
+}
+
 /** By the router's ids; times in ms since the epoch. */
 export interface RequestFacts {
   /** Models whose last load failed: they are not tried before `until`. */

@@ -1,7 +1,7 @@
 // Healthy of the gateway, what is wrong with single models, and Ready of each. One bad model takes no other's readiness, nor the
 // gateway's: chats may be served meanwhile. Pure.
 import { cachedIn } from "../plan/observed.ts";
-import { type Finding, failed, finding, reasonOf, reported, type StatusInput } from "./finding.ts";
+import { type Finding, failed, finding, ofKey, reasonOf, reported, type StatusInput } from "./finding.ts";
 import { fetchFailure, loadFailing } from "./model-findings.ts";
 
 /** Models in a message. */
@@ -45,10 +45,10 @@ function failingModels(input: StatusInput): Finding[] {
 /** Why its files do not come. A new try ends it with its first bytes: until then nothing is better than before. */
 function fetchProblem(id: string, { running, plan, backoff }: StatusInput): Finding | undefined {
   const key = `model/${id}`;
-  const crowded = plan.held.find(({ why, action }) => why === "room" && action.key === key);
+  const crowded = ofKey(plan.held, key).find(({ why }) => why === "room");
   if (crowded) return finding("Present", "DiskFull", crowded.action.message);
   const failure = fetchFailure(id, backoff);
-  const isComing = running.some(({ action, progress }) => action.key === key && (progress?.completed ?? 0) > 0);
+  const isComing = ofKey(running, key).some(({ progress }) => (progress?.completed ?? 0) > 0);
   return failure && !isComing ? failed("Present", failure) : undefined;
 }
 

@@ -5,7 +5,16 @@ import { type CachedModel, cachedIn, isOfRepo, type Observed, type RouterModel }
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { holdsFilesOf } from "../plan/removals.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
-import { type Finding, failed, failureOf, finding, type RequestFacts, reasonOf, type StatusInput } from "./finding.ts";
+import {
+  type Finding,
+  failed,
+  failureOf,
+  finding,
+  ofKey,
+  type RequestFacts,
+  reasonOf,
+  type StatusInput,
+} from "./finding.ts";
 
 /** Present, Verified, Applied and Loaded of one model, which the document names or the cache holds; Drained where it was. */
 export function modelFindings(id: string, input: StatusInput): Finding[] {
@@ -36,15 +45,16 @@ function present(
       `${found.files.length} file(s) with ${found.bytes} bytes are in the model cache.`,
     );
   const key = `model/${id}`;
-  const active = running.find(({ action }) => action.key === key);
+  const [active] = ofKey(running, key);
   if (active?.startedAt === null)
     return finding("Present", "Queued", `${active.action.message}: waits for other actions.`);
   if (active) return finding("Present", "Pulling", active.action.message);
-  const crowded = plan.held.find((held) => held.why === "room" && held.action.key === key);
+  const held = ofKey(plan.held, key);
+  const crowded = held.find(({ why }) => why === "room");
   if (crowded) return finding("Present", "DiskFull", crowded.action.message);
   const failure = fetchFailure(id, backoff);
   if (failure) return failed("Present", failure);
-  const planned = [...plan.actions, ...plan.held.map((held) => held.action)].find((action) => action.key === key);
+  const planned = ofKey(plan.actions, key)[0] ?? held[0]?.action;
   return found
     ? finding("Present", "Incomplete", planned?.message ?? "A file of it is missing or damaged.")
     : finding("Present", "Absent", planned?.message ?? "It is not in the model cache.");

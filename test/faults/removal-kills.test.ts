@@ -11,7 +11,7 @@ import { modelBytes, talkingModel } from "../support/models.ts";
 import { patchWith, postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 
-const rounds = Number(process.env["KILLS"] ?? 10);
+const rounds = Math.ceil(Number(process.env["KILLS"] ?? 80) / 8);
 const seed = 20_260_131;
 
 /** Numbers from 0 to below 1, the same for the same seed. */

@@ -203,9 +203,9 @@ test("whatever the machine is like, each condition is told once, with a reason a
 test("a condition keeps its time until its status changes", () => {
   const found = (status: "True" | "False", reason: string) => [{ type: "Ready", status, reason, message: "m" }];
   const at = (conditions: readonly Condition[]): string | undefined => conditions[0]?.lastTransitionTime;
-  const first = toConditions(found("True", "Serving"), [], 1, 0);
-  const second = toConditions(found("True", "ServingLastGood"), first, 2, 5_000);
-  const third = toConditions(found("False", "Stalled"), second, 2, 9_000);
+  const first = toConditions(found("True", "Serving"), [], 1, "1970-01-01T00:00:00.000Z");
+  const second = toConditions(found("True", "ServingLastGood"), first, 2, "1970-01-01T00:00:05.000Z");
+  const third = toConditions(found("False", "Stalled"), second, 2, "1970-01-01T00:00:09.000Z");
   assert.deepEqual(
     [at(first), at(second), at(third)],
     ["1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:09.000Z"],
