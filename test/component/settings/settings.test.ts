@@ -49,6 +49,8 @@ describe("settings", () => {
       cacheDir: join(home, ".cache", "huggingface", "hub"),
       hubEndpoint: "https://huggingface.co",
       hubToken: undefined,
+      hubTokenFile: undefined,
+      hubTokenPath: null,
       presetAllow: new Set(),
       llamaServer: undefined,
       installEngine: true,
@@ -73,6 +75,7 @@ describe("settings", () => {
       allowedHosts: [],
       corsOrigins: [],
       licenseKey: undefined,
+      licenseKeyFile: undefined,
       nativePrefix: "/alpha/api",
       compatPrefix: "/beta/v1",
       chatContext: "apply",
@@ -225,6 +228,17 @@ describe("the hub", () => {
     assert.equal(read([], { HF_TOKEN_PATH: join(root, "none") }).hubToken, undefined);
     await writeFile(path, "\n");
     assert.equal(read([], { HF_TOKEN_PATH: path }).hubToken, undefined);
+  });
+
+  it("gets a license key from --license-key-file, else from GATEWAY_LICENSE_KEY; an empty file is no open gateway", async (t) => {
+    const path = join(await scratchFolder(t), "license-key");
+    await writeFile(path, "mgw_of-the-file\n");
+    const environment = { GATEWAY_LICENSE_KEY: "mgw_of-the-environment" };
+    assert.equal(read([], environment).licenseKey, "mgw_of-the-environment");
+    assert.equal(read(["--license-key-file", path], environment).licenseKey, "mgw_of-the-file");
+    assert.equal(read([], { ...environment, GATEWAY_LICENSE_KEY_FILE: path }).licenseKey, "mgw_of-the-file");
+    await writeFile(path, " \n");
+    assert.match(problem(["--license-key-file", path], environment).message, /license key's file .* is empty/);
   });
 
   it("has its token's file named where that cannot be read", async (t) => {
