@@ -52,6 +52,7 @@ const purity = {
   "src/http/ollama": false,
   "src/http/admin": false,
   "src/http/speech": false,
+  "src/http/hub": false,
   "src/http": false,
   "src/app": false,
   "src/cli": false,

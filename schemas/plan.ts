@@ -50,7 +50,7 @@ export const heldActionSchema = {
   ...exact(
     {
       ...actionProperties,
-      held: { enum: ["suspended", "backoff", "stalled", "waiting", "room", "settling", "prune"] },
+      held: { enum: ["suspended", "backoff", "stalled", "waiting", "room", "settling", "prune", "writer"] },
       because: text("Why it is held."),
       until: maybe(text("ISO 8601: not before this.")),
     },

@@ -2,15 +2,17 @@
 // A part reports to those above it by events. Starts nothing; gateway.ts does.
 import { randomBytes } from "node:crypto";
 import type { FastifyBaseLogger } from "fastify";
+import { cacheReadOnly } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import type { InstallProgress } from "../engines/install/build.ts";
 import { isProgress } from "../engines/llama/router-list.ts";
-import { createExecutor } from "../execute/executor.ts";
+import { createExecutor, type Handlers } from "../execute/executor.ts";
 import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
 import { speechHandlers } from "../execute/speech-actions.ts";
 import { inputsIn, routerInputs } from "../observe/observe.ts";
+import { actionKinds, writesCache } from "../plan/actions.ts";
 import { createLoop, type Loop } from "../reconcile/loop.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StateLock } from "../state/lock.ts";
@@ -61,6 +63,7 @@ export async function createCore(
     executor: actions.executor,
     resyncMs: settings.resyncMs,
     silenceLimitMs: settings.silenceLimitMs,
+    isReader: settings.pulls === "off",
     now: steadyNow,
     random: Math.random,
     onRetry: () => events.emit("retried"),
@@ -98,7 +101,7 @@ function createActions(parts: Base & State & Machine & Scheduling & { readonly s
     seen = observed;
   });
   const executor = createExecutor({
-    handlers: {
+    handlers: keepingCache(settings, {
       ...modelHandlers({
         ...cacheAccess,
         router,
@@ -126,7 +129,7 @@ function createActions(parts: Base & State & Machine & Scheduling & { readonly s
         engines: speech,
         isWanted: (kind, choice) => desired().speech?.[kind] === choice,
       }),
-    },
+    }),
     transfers: settings.transfers,
     now: steadyNow,
     onStarted: (action) => events.emit("actionStarted", action),
@@ -134,6 +137,13 @@ function createActions(parts: Base & State & Machine & Scheduling & { readonly s
     onSettled: (outcome) => events.emit("actionSettled", outcome),
   });
   return { executor, collector, speechFiles };
+}
+
+/** Plans hold such actions already; calls that request one are refused here. */
+function keepingCache({ pulls }: Settings, handlers: Handlers): Handlers {
+  if (pulls === "on") return handlers;
+  const refused = actionKinds.filter(writesCache).map((kind) => [kind, () => Promise.reject(cacheReadOnly())] as const);
+  return { ...handlers, ...Object.fromEntries(refused) };
 }
 
 function wakeLoop(events: Base["events"], loop: Loop): void {

@@ -42,6 +42,8 @@ export interface GatewayEvents {
   loadFailed: [id: string];
   /** A worker was lost while these models used it. */
   workersLost: [models: readonly string[], message: string];
+  /** A pull of the repository goes on without the mirror. */
+  mirrorMissed: [repo: string, why: string];
   /** Lines of the preset file that the router could not have read are comments now. */
   presetLinesDisabled: [lines: readonly string[]];
 }

@@ -153,7 +153,9 @@ async function shutDown({ core, answers, files, stopping, cutOff }: Running, app
   core.damage.close();
   core.closeHubMemory();
   // The engine's installation may be under way.
-  const acting = step(files.close, loop.stop, executor.close, engine.settled).then(() => step(core.hub.close));
+  const acting = step(files.close, loop.stop, executor.close, engine.settled).then(() =>
+    step(core.hub.close, () => core.mirror?.client.close()),
+  );
   const isOver = (): Promise<boolean> =>
     Promise.race([acting.then(() => true), delay(settings.stopGraceMs, false, { ref: false })]);
   // An action may hang on an engine, so it is not waited for longer than the answers are.

@@ -29,7 +29,7 @@ export function recordHistory({ events, history, loop }: Parts): void {
 }
 
 /** Holds that end by themselves, or with what they wait for. */
-const passing: ReadonlySet<string> = new Set(["waiting", "settling", "prune"]);
+const passing: ReadonlySet<string> = new Set(["waiting", "settling", "prune", "writer"]);
 
 export function outcomeOf(
   pass: Pick<Pass, "desired" | "observed" | "plan" | "running">,

@@ -26,7 +26,12 @@ export function createHubMemory(
       wholePlan({
         desired,
         observed,
-        context: { now: steadyNow(), backoff: new Map(), silenceLimitMs: settings.silenceLimitMs },
+        context: {
+          now: steadyNow(),
+          backoff: new Map(),
+          silenceLimitMs: settings.silenceLimitMs,
+          isReader: settings.pulls === "off",
+        },
         running: [],
         inFlight: new Map(),
         memory: new Map(),

@@ -20,7 +20,8 @@ export function engineLogFiles({ stateDir }: Pick<Settings, "stateDir">): LogFil
 export function createLogs({ settings, warn }: Base) {
   const files = engineLogFiles(settings);
   const logs = createEngineLogs({ files, now: Date.now, warn });
-  for (const secret of [settings.hubToken, settings.licenseKey]) if (secret) logs.hide(secret);
+  const { hubToken, hubMirrorKey, licenseKey } = settings;
+  for (const secret of [hubToken, hubMirrorKey, licenseKey]) if (secret) logs.hide(secret);
   // Without them the gateway works as well.
   const open = (): Promise<void> =>
     files.open().catch((error: unknown) => warn("the engines' output is not kept", { error: String(error) }));

@@ -1,5 +1,6 @@
 // The parts that see the machine and act on it: hub, router, engines, model cache. Also for the offline plan. Starts nothing.
 import { join } from "node:path";
+import type { Mirror } from "../cache/download/sources.ts";
 import { createRepoTurns } from "../cache/removal/repo-turns.ts";
 import { createDamage } from "../cache/scan/damage.ts";
 import { createCachePresence } from "../cache/scan/presence.ts";
@@ -34,6 +35,7 @@ export function createMachine(
   const { stateDir, cacheDir, configPath, environment } = settings;
   const presetPath = join(stateDir, "router.preset.ini");
   const hub = createHubClient({ endpoint: settings.hubEndpoint, token: settings.hubToken, environment });
+  const mirror = createMirror(options);
   const logs = createLogs(options);
   const router = routerOf({ ...options, logs }, presetPath);
   const engine = createEngineSource({
@@ -76,18 +78,19 @@ export function createMachine(
       onNewEngine: () => events.emit("engineFound"),
     });
   const seen = { presence, damage, scanner, askHub, observerOf, observeFor };
-  return { presetPath, hub, logs, router, engine, speech, ...seen };
+  return { presetPath, hub, mirror, logs, router, engine, speech, ...seen };
 }
 
 /** What looks at the files of models and of speech, and removes them. */
 export function createStorage(parts: Base & State & Machine) {
-  const { settings, store, inventory, gatewayId, scanner, router, speech, hub } = parts;
+  const { settings, store, inventory, gatewayId, scanner, router, speech, hub, mirror } = parts;
   const cacheAccess = {
     cacheDir: settings.cacheDir,
     configPath: settings.configPath,
     inventory,
     gateway: gatewayId,
     hub,
+    mirror,
     turns: createRepoTurns(),
     now: Date.now,
     desired: () => store.current().document,
@@ -96,6 +99,16 @@ export function createStorage(parts: Base & State & Machine) {
   const speechFiles = createSpeechStore({ ...cacheAccess, ...speech });
   const collector = createCollector({ ...cacheAccess, router: router.snapshot, speech: speechFiles });
   return { cacheAccess, speechFiles, collector };
+}
+
+/** It never gets the hub's token. */
+function createMirror({ settings, events }: Base): Mirror | null {
+  const { hubMirror: endpoint, hubMirrorKey: token, environment } = settings;
+  if (endpoint === undefined) return null;
+  return {
+    client: createHubClient({ endpoint, token, environment }),
+    onMiss: (repo, { message }) => events.emit("mirrorMissed", repo, message),
+  };
 }
 
 function routerOf(options: Base & { readonly logs: EngineLogs }, presetPath: string) {

@@ -18,7 +18,12 @@ export function createPlanning(core: Core): Planning {
     askHub: offline ? null : core.askHub,
     signal,
   });
-  const context = () => ({ now: steadyNow(), silenceLimitMs: settings.silenceLimitMs, underWay: loop.underWay() });
+  const context = () => ({
+    now: steadyNow(),
+    silenceLimitMs: settings.silenceLimitMs,
+    isReader: settings.pulls === "off",
+    underWay: loop.underWay(),
+  });
   const withMemory = async (whole: WholePlan, before: Observed) => ({
     ...whole,
     memory: await plannedMemory(core.memory, core.hubNeeds, before, whole),

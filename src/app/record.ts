@@ -49,6 +49,10 @@ export function recordEvents(parts: Parts): void {
     warn("lines of router.preset.ini that the router cannot read are comments now", { lines });
     journal.record("preset", { disabled: lines });
   });
+  events.on("mirrorMissed", (repo, why) => {
+    warn("the hub is asked for what the mirror does not deliver", { repo, mirror: settings.hubMirror, why });
+    journal.record("mirror", { repo, message: why });
+  });
   events.on("passed", (pass) => void recordModels(pass, parts));
   recordRequests(parts);
 }

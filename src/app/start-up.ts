@@ -60,6 +60,7 @@ export async function keepPartialsClean(core: Core): Promise<void> {
 }
 
 async function removeLeftoverPartials({ settings, store, gatewayId, logger, warn }: Core): Promise<void> {
+  if (settings.pulls === "off") return;
   // Read again for each partial: a model that had left the document may be back in it.
   const wanted = (): readonly string[] => {
     const { models, speech } = store.current().document;

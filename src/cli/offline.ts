@@ -42,7 +42,12 @@ export async function offlinePlan(
   const whole = await wholePlan({
     desired: store.current().document,
     observed,
-    context: { now: steadyNow(), backoff: new Map(), silenceLimitMs: settings.silenceLimitMs },
+    context: {
+      now: steadyNow(),
+      backoff: new Map(),
+      silenceLimitMs: settings.silenceLimitMs,
+      isReader: settings.pulls === "off",
+    },
     running,
     inFlight: new Map(),
     memory: new Map(),

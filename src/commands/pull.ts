@@ -118,6 +118,7 @@ async function untilFetched(deps: PullDeps, { key, generation }: Claim, call: Pu
         const failure = held?.why === "backoff" && loop.backoff().get(backoffKey(held.action));
         if (failure) tellOnce({ kind: "retrying", message: withRetry(failure, steadyNow()) }, failure.until);
         if (held?.why === "room") tellOnce({ kind: "waiting", message: held.action.message });
+        if (held?.why === "writer") tellOnce({ kind: "waiting", message: `${held.action.message}: ${held.because}` });
         if (own?.startedAt === null)
           tellOnce({ kind: "waiting", message: `${own.action.message}: waits for its turn` });
         return !own && cachedIn(pass.observed, key)?.complete === true && !isBeingRemoved(pass, key);

@@ -2,7 +2,7 @@
 // spells a model out deletes it, because files do not come back. A voice or a transcription model goes by its name too.
 import type { RemovedFiles } from "../cache/removal/remove.ts";
 import { type Catalog, foldAlias } from "../catalog/catalog.ts";
-import { GatewayError } from "../core/errors.ts";
+import { cacheReadOnly, GatewayError } from "../core/errors.ts";
 import { allEndingIn, matchName, matchWholeName, normaliseName } from "../core/ids.ts";
 import type { DesiredState, Removal } from "../desired/document/document.ts";
 import type { DesiredStore, Edit } from "../desired/store.ts";
@@ -12,6 +12,7 @@ import { type CachedModel, findCached } from "../plan/observed.ts";
 import { hasOwnCtxSize } from "../plan/preset-file.ts";
 import { isMarked, leavingSince, pathInRepo } from "../plan/removals.ts";
 import type { Pass } from "../reconcile/loop.ts";
+import type { Settings } from "../settings/settings.ts";
 import { type Call, suspended, untilInForce, type WaitDeps } from "./in-force.ts";
 import { leavingError, namesInDocument } from "./naming.ts";
 
@@ -19,6 +20,7 @@ export interface RemoveDeps extends WaitDeps {
   readonly store: DesiredStore;
   readonly catalog: Catalog;
   readonly executor: Pick<Executor, "follow">;
+  readonly pulls: Settings["pulls"];
   readonly speechFiles: Pick<SpeechStore, "has" | "remove">;
   /** ms */
   readonly now: () => number;
@@ -40,6 +42,7 @@ const nothing = { deletedFiles: 0, freedBytes: 0, removedPresetSection: false };
 /** Unloads it, deletes its files, removes it from the document and the preset, and reloads the router. */
 export function removeEdit(deps: RemoveDeps) {
   return async (name: string, call: RemoveCall): Promise<Removed> => {
+    if (deps.pulls === "off" && !call.dryRun) throw cacheReadOnly();
     if (!(await deps.speechFiles.has(name))) return removeModel(deps, name, call);
     if (call.dryRun) return { id: name, ...nothing };
     if (deps.store.current().document.suspend) throw suspended(`delete ${name}`);

@@ -78,9 +78,11 @@ const rows = {
   hub_denied: stall(403, "Accept the repository's terms on the hub and set HF_TOKEN to a token that may read it."),
   hub_not_found: stall(404, "Check the repository's name and revision; a private one needs HF_TOKEN."),
   hub_rate_limited: wait(429, "Repeat the request later; a token in HF_TOKEN raises the hub's rate limit."),
+  mirror_busy: wait(503, "Wait: the mirror is still pulling the file; it is fetched from there afterwards."),
   quant_not_found: stall(404, "Use a tag that the repository has; the message lists them."),
   quant_ambiguous: stall(409, "Use the file name as the tag: OWNER/NAME:FILE without .gguf."),
   checksum_mismatch: retry(502, "Pull the model again: its bytes differ from the hub's checksum; nothing was linked."),
+  cache_read_only: stall(409, "Ask the gateway that writes the shared cache: this one runs with --pulls off."),
   disk_full: wait(507, "Free disk space for the model cache, or the file in the message, which has the missing bytes."),
   too_large: stall(
     507,

@@ -51,6 +51,14 @@ export function stoppingError(): GatewayError {
   return new GatewayError("shutting_down", "the gateway is stopping");
 }
 
+/** For what would change a model cache that another gateway writes. */
+export function cacheReadOnly(): GatewayError {
+  return new GatewayError(
+    "cache_read_only",
+    "another gateway writes the model cache: nothing is stored or deleted here",
+  );
+}
+
 /** Any thrown value as a GatewayError; what has no code of its own becomes `internal`. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;

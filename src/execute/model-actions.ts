@@ -5,6 +5,7 @@ import { type ImportOptions, importModel } from "../cache/download/import.ts";
 import { resolveSource, sourceStamp } from "../cache/download/import-source.ts";
 import type { PullProgress } from "../cache/download/progress.ts";
 import { pullModel } from "../cache/download/pull.ts";
+import type { Mirror } from "../cache/download/sources.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
 import { removeFiles } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
@@ -27,6 +28,7 @@ export function modelHandlers(options: {
   readonly gateway: string;
   readonly configPath: string;
   readonly hub: HubClient;
+  readonly mirror: Mirror | null;
   readonly inventory: Inventory;
   readonly router: Router;
   /** `abandon` ends a model's process. */
@@ -117,6 +119,7 @@ export function modelHandlers(options: {
         pullModel({
           ...common,
           client: options.hub,
+          mirror: options.mirror,
           ...(action.revision === undefined ? {} : { revision: action.revision }),
           // Whatever fails here is planned again; what is not wanted any more is cancelled.
           isStillWanted: () => options.isWanted(action.model),

@@ -1,6 +1,7 @@
 // Brings voices and transcription models into the cache, and starts and stops the engines that use them.
 
 import type { PullProgress } from "../cache/download/progress.ts";
+import type { Mirror } from "../cache/download/sources.ts";
 import { pullTranscriptionModel, pullVoice } from "../cache/download/speech-files.ts";
 import type { SpeechLists } from "../cache/download/speech-lists.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
@@ -20,6 +21,7 @@ export function speechHandlers(options: {
   readonly gateway: string;
   readonly voicesDir: string;
   readonly hub: HubClient;
+  readonly mirror: Mirror | null;
   readonly lists: SpeechLists;
   readonly turns: Pick<RepoTurns, "take">;
   readonly inventory: Pick<Inventory, "addSpeech">;
@@ -30,6 +32,7 @@ export function speechHandlers(options: {
   const { cacheDir, voicesDir, hub, lists, engines, turns, inventory } = options;
   const pulling = ({ signal, report }: ActionRun, kind: SpeechKind, choice: string) => ({
     client: hub,
+    mirror: options.mirror,
     cacheDir,
     gateway: options.gateway,
     // Whatever fails here is planned again; what is not wanted any more is cancelled.

@@ -7,6 +7,7 @@ import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes
 import { createAccess, installAccess } from "./auth/access.ts";
 import { rewriteKeyedUrl } from "./auth/presented.ts";
 import { frontRoute, pageRoutes } from "./front.ts";
+import { hubServingRoutes, installHubServing } from "./hub/routes.ts";
 import { installNative, type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
 import { type CompatRoutesDeps, compatRoutes, installCompat, llamaRoutes, plainRoutes } from "./openai/routes.ts";
 import { bodyLimitOf } from "./server/collect-body.ts";
@@ -140,6 +141,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     looking(prefix, (inner) => installNative(inner, { ...partsOf("native"), zeroEjects: prefix !== "/api" }));
   scope("", (inner) => gatewayRoutes(inner, deps.own));
   looking("", (inner) => installSpeech(inner, deps.speech));
+  looking("", (inner) => installHubServing(inner, deps.own));
   scope("", (inner) => installRoutes(inner, "own", pageRoutes, {}));
   for (const prefix of prefixes.front)
     scope(prefix, (inner) => installRoutes(inner, "front", [frontRoute], { hasPage: prefix === "" }));
@@ -193,7 +195,7 @@ function placeOf(path: string): string {
 
 /** Every route by its family, below the family's prefixes. */
 export const routesByFamily: Readonly<Record<RouteFamily, readonly Route<never>[]>> = {
-  own: [...ownRoutes, ...speechRoutes, ...pageRoutes],
+  own: [...ownRoutes, ...speechRoutes, ...hubServingRoutes, ...pageRoutes],
   compat: [...compatRoutes, ...audioRoutes],
   native: nativeRoutes,
   llama: llamaRoutes,

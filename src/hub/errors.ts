@@ -16,6 +16,9 @@ export interface RefusedAnswer {
   readonly token: string | undefined;
 }
 
+/** `X-Error-Code` of a gateway for what it does not have yet. */
+export const stillPulling = "StillPulling";
+
 /** Any response that is neither a success nor a redirect. */
 export function answerError(answer: RefusedAnswer): GatewayError {
   const { status, what, tokenSent, token } = answer;
@@ -23,6 +26,8 @@ export function answerError(answer: RefusedAnswer): GatewayError {
   const said = `${status}${code ? ` ${clean(code, token)}` : ""}${hubWords(answer)}`;
   const told = `(${said}; ${tokenSent ? "a token was sent" : "no token was sent"})`;
   const wait = retryAfter(answer);
+  // Only another gateway has this code.
+  if (code === stillPulling) return new GatewayError("mirror_busy", `the mirror is still pulling ${what} itself`, wait);
   if (!answer.fromHub)
     return new GatewayError("hub_unreachable", `the hub's storage refused ${what} (${status})`, wait);
   if (status === 429) {

@@ -60,6 +60,11 @@ export type Action = ActionBase &
     | { readonly kind: "speech.stop"; readonly engine: SpeechKind }
   );
 
+/** Whether it changes the model cache. */
+export function writesCache(kind: ActionKind): boolean {
+  return kind === "model.remove" || kind === "cache.gc" || /\.(?:pull|import)$/.test(kind);
+}
+
 export function laneOf(kind: ActionKind): Lane {
   if (kind === "speech.start" || kind === "speech.stop") return "speech";
   if (kind === "voice.pull" || kind === "transcription.pull") return "speech-transfer";
@@ -106,8 +111,11 @@ export interface BackoffEntry {
 
 export interface HeldAction {
   readonly action: Action;
-  /** `waiting`: another action comes first; `settling`: the document has just changed; `prune`: last, and after `pruneAfter`. */
-  readonly why: "suspended" | "backoff" | "stalled" | "waiting" | "room" | "settling" | "prune";
+  /**
+   * `waiting`: another action comes first; `settling`: the document has just changed; `prune`: last, and after `pruneAfter`;
+   * `writer`: another gateway writes the cache.
+   */
+  readonly why: "suspended" | "backoff" | "stalled" | "waiting" | "room" | "settling" | "prune" | "writer";
   /** For people. */
   readonly because: string;
   readonly until: number | null;
@@ -135,6 +143,8 @@ export interface PlanContext {
   readonly backoff: ReadonlyMap<string, BackoffEntry>;
   /** A running router without a response for this long hangs. */
   readonly silenceLimitMs: number;
+  /** Another gateway writes the model cache: what is missing there is waited for, and nothing is deleted. */
+  readonly isReader?: boolean | undefined;
   /** Before this (ms) the document is likely to change again: a running router does not reload yet. */
   readonly settledAt?: number;
   /** Keys of the actions that have begun. */

@@ -3,7 +3,15 @@
 import { restartAfterCrash } from "../core/backoff.ts";
 import { isCommit } from "../core/ids.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
-import { type Action, backoffKey, type Candidate, type HeldAction, type Plan, type PlanContext } from "./actions.ts";
+import {
+  type Action,
+  backoffKey,
+  type Candidate,
+  type HeldAction,
+  type Plan,
+  type PlanContext,
+  writesCache,
+} from "./actions.ts";
 import { sourceState } from "./model-files.ts";
 import {
   type CachedModel,
@@ -23,7 +31,7 @@ import { note, reloadTookEffect } from "./wanted-preset.ts";
 import { onlyTakesBack, presetEndpoints, wantedWorkers } from "./workers.ts";
 
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
-  const going = modelsToGo(desired, observed, context.now);
+  const going = context.isReader ? nothingGoes : modelsToGo(desired, observed, context.now);
   const findings = new Map<string, string>();
   const models = [...planModels(desired, observed, findings), ...planRequested(going.requested, observed)];
   const due = duePrunes(going.pruned, models, context);
@@ -44,7 +52,8 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
     const hold = (why: HeldAction["why"], because: string, next: number | null = null): void =>
       void held.push({ action, why, because, until: next });
     const isSuspended = desired.suspend && isUpkeep !== true;
-    if (isSuspended) hold("suspended", "suspend is set in the document");
+    if (context.isReader && writesCache(action.kind)) hold("writer", "another gateway stores it in the shared cache");
+    else if (isSuspended) hold("suspended", "suspend is set in the document");
     else if (entry?.stalled) hold("stalled", `it failed: ${entry.message}`);
     else if (missing !== null)
       held.push({ action: withoutRoom(action, missing), why: "room", because: "the disk is too full", until: null });
@@ -58,6 +67,8 @@ export function plan(desired: Desired, observed: Observed, context: PlanContext)
   const unmanaged = unmanagedModels(desired, observed);
   return { actions: ready, held, unmanaged, spared: going.spared, ...notes };
 }
+
+const nothingGoes = { requested: [], pruned: [], spared: [] } as const;
 
 /** Not started: it would fail when the disk is full, and take the disk space from others until then. */
 function withoutRoom(action: Action, missing: string): Action {

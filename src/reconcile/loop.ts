@@ -38,8 +38,8 @@ const soonMs = 1_000;
 /** ms until the next pass while a part of the world cannot be observed. */
 const unseenMs = 2_000;
 
-/** ms until the next pass while a pull lacks disk space. */
-const roomMs = 10_000;
+/** ms until the next pass while a pull lacks disk space, or a file is to come from another gateway. */
+const othersMs = 10_000;
 
 interface LoopOptions {
   readonly desired: () => DesiredState;
@@ -47,6 +47,8 @@ interface LoopOptions {
   readonly executor: Executor;
   readonly resyncMs: number;
   readonly silenceLimitMs: number;
+  /** Another gateway writes the model cache. */
+  readonly isReader?: boolean;
   readonly now: () => number;
   readonly random: () => number;
   readonly onPass: (pass: Pass) => void;
@@ -86,6 +88,7 @@ export function createLoop(options: LoopOptions) {
       now: options.now(),
       backoff: backoff.entries(),
       silenceLimitMs: options.silenceLimitMs,
+      isReader: options.isReader,
       settledAt: settling.settledAt(),
       underWay: underWay(),
     });
@@ -195,8 +198,8 @@ function dueTimes({ plan: found, observed }: Pass, now: number, silenceLimitMs: 
   const due = found.held.flatMap(({ until }) => until ?? []);
   // A router that has gone silent is observed again soon: it may have to be restarted.
   if (observed.router.silentSince !== null) due.push(now + silenceLimitMs / 4);
-  // There is no event for a disk that has space again.
-  if (found.held.some(({ why }) => why === "room")) due.push(now + roomMs);
+  // There is no event for a disk that has space again, nor for a file that another machine stores.
+  if (found.held.some(({ why }) => why === "room" || why === "writer")) due.push(now + othersMs);
   // What cannot be read comes back without an event: a disk that is mounted, a folder that is moved back.
   if (observed.cache.state === "unknown" || observed.preset.state === "unknown") due.push(now + unseenMs);
   return due;

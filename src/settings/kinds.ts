@@ -84,6 +84,14 @@ export const origins = kind((given, name) =>
   }),
 );
 
+/** An http or https address without a trailing slash. It may carry a password, so no message has it. */
+export const address = row((given, _fallback, name) => {
+  if (given === undefined) return undefined;
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return given.replace(/\/+$/, "");
+  throw invalid(name, "must be an http or https address without a user name");
+});
+
 export const presetKeys = kind((given, name): PresetAllow => {
   const keys = entriesOf(given);
   for (const key of keys) {

@@ -21,7 +21,7 @@ export function servedPrefixes({ nativePrefix, compatPrefix }: ChosenPrefixes): 
 }
 
 /** First words of the addresses that the gateway has for itself at the root, but for those below `/api`. */
-export const ownWords: readonly string[] = ["status", "livez", "readyz", "metrics", "openapi.json", "ui", "k"];
+export const ownWords: readonly string[] = ["status", "livez", "readyz", "metrics", "openapi.json", "ui", "hub", "k"];
 
 /** First words of llama.cpp's own addresses. */
 export const llamaWords: readonly string[] = (

@@ -1,5 +1,5 @@
 // Everything that is set from outside: flags and environment, read once, here and nowhere else.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, delimiter, dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -7,7 +7,17 @@ import { GatewayError } from "../core/errors.ts";
 import { type OwnCommand, ownCommand } from "../core/own-command.ts";
 import type { SettingRow } from "./kinds.ts";
 import { prefixProblem } from "./prefixes.ts";
+
+<<<<<<< HEAD
+
 import { type Environment, home, hubEndpoint, hubTokenFile, licenseKey, modelCacheDir, secretIn } from "./shared.ts";
+
+=======
+
+import { type Environment, home, hubEndpoint, hubToken, modelCacheDir, secretIn } from "./shared.ts";
+
+>>>>>>> main
+
 import { settingTable } from "./table.ts";
 
 type SettingName = keyof typeof settingTable;
@@ -16,7 +26,11 @@ type SettingName = keyof typeof settingTable;
 type SettingValues = { readonly [Name in SettingName]: ReturnType<(typeof settingTable)[Name]["read"]> };
 
 /** The rows of the table as they were read, and what follows from them and from the environment. */
+<<<<<<< HEAD
 export interface Settings extends SettingValues {
+=======
+export interface Settings extends Omit<SettingValues, "hubTokenFile" | "hubMirrorKeyFile"> {
+>>>>>>> main
   readonly stateDir: string;
   readonly configPath: string;
   /** Whether the address is given: commands ask there, else at the address in the state folder's lock. */
@@ -24,9 +38,15 @@ export interface Settings extends SettingValues {
   readonly cacheDir: string;
   readonly hubEndpoint: string;
   readonly hubToken: string | undefined;
+<<<<<<< HEAD
   /** Where the token comes from; null: from the environment, or there is none. */
   readonly hubTokenPath: string | null;
   /** A single license key, from a file or the environment. */
+=======
+  /** Of the gateway that is the mirror. */
+  readonly hubMirrorKey: string | undefined;
+  /** A single license key from the environment. */
+>>>>>>> main
   readonly licenseKey: string | undefined;
   /** For messages that name a command of ours. */
   readonly command: OwnCommand;
@@ -129,8 +149,12 @@ function withValue(arg: string, index: number, args: readonly string[]): string 
 
 function build(textOf: (row: SettingRow) => string | undefined, environment: Environment, command: string): Settings {
   const rows = Object.entries(settingTable).map(([name, row]) => [name, row.read(textOf(row))]);
+<<<<<<< HEAD
   const values = Object.fromEntries(rows) as SettingValues;
   const hubTokenPath = hubTokenFile(values.hubTokenFile, environment);
+=======
+  const { hubTokenFile, hubMirrorKeyFile, ...values } = Object.fromEntries(rows) as SettingValues;
+>>>>>>> main
   const { host, port, nativePrefix, compatPrefix } = values;
   const problem = prefixProblem({ nativePrefix, compatPrefix });
   if (problem !== null) {
@@ -151,10 +175,16 @@ function build(textOf: (row: SettingRow) => string | undefined, environment: Env
     isAddressGiven: (textOf(settingTable.host) ?? textOf(settingTable.port)) !== undefined && port !== 0,
     cacheDir: modelCacheDir(environment),
     hubEndpoint: hubEndpoint(environment),
+<<<<<<< HEAD
     hubToken:
       hubTokenPath === null ? environment["HF_TOKEN"]?.trim() || undefined : secretIn(hubTokenPath, "hub token"),
     hubTokenPath,
     licenseKey: licenseKey(values.licenseKeyFile, environment),
+=======
+    hubToken: hubToken(hubTokenFile, environment),
+    hubMirrorKey: hubMirrorKeyFile === undefined ? undefined : secretIn(hubMirrorKeyFile, "the mirror's license key"),
+    licenseKey: environment["GATEWAY_LICENSE_KEY"]?.trim() || undefined,
+>>>>>>> main
     command: startedAs({
       state: { dir: stateDir, isDefault: stateDir === standardDir },
       // Port 0 is another one each time.
@@ -182,15 +212,19 @@ function startedAs({
   const folders = (environment["PATH"] ?? "").split(delimiter);
   return ownCommand({
     ...rest,
-    script: isLinked ? started : join(packageRoot, "dist", "src", "cli.js"),
+    script: isLinked ? started : join(packageRoot, "dist", "program", "cli.js"),
     isOnPath: isLinked && folders.includes(dirname(started)),
     isNpmStart: environment["npm_lifecycle_event"] === "start",
     workingDir: process.cwd(),
   });
 }
 
-/** The folder that holds package.json: above dist/src/settings/settings.js. */
-export const packageRoot = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..", "..");
+/** The folder that holds package.json, above dist/program of a build and dist/src of the tests. */
+export const packageRoot = packageAbove(dirname(fileURLToPath(import.meta.url)));
+
+function packageAbove(folder: string): string {
+  return existsSync(join(folder, "package.json")) ? folder : packageAbove(dirname(folder));
+}
 
 export const version = (JSON.parse(readFileSync(join(packageRoot, "package.json"), "utf8")) as { version: string })
   .version;

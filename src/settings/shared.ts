@@ -49,6 +49,7 @@ function hubHome(environment: Environment): string {
   return resolve(environment["XDG_CACHE_HOME"] || join(home(environment), ".cache"), "huggingface");
 }
 
+<<<<<<< HEAD
 /** null: there is none, or `HF_TOKEN` has the token itself. `file`: of the flag. */
 export function hubTokenFile(file: string | undefined, environment: Environment): string | null {
   if (file !== undefined) return resolve(file);
@@ -63,6 +64,25 @@ export function secretIn(path: string, what: string): string | undefined {
     return readFileSync(path, "utf8").trim() || undefined;
   } catch (error) {
     throw new GatewayError("invalid_request", `the ${what}'s file ${path} cannot be read`, { cause: error });
+=======
+const tokenName = "the hub's token";
+
+export function hubToken(file: string | undefined, environment: Environment): string | undefined {
+  if (file !== undefined) return secretIn(file, tokenName);
+  const direct = environment["HF_TOKEN"]?.trim();
+  if (direct) return direct;
+  const path = environment["HF_TOKEN_PATH"] || join(hubHome(environment), "token");
+  return existsSync(path) ? secretIn(path, tokenName) : undefined;
+}
+
+/** `what` the file holds, for the error: `invalid_request`. */
+export function secretIn(file: string, what: string): string | undefined {
+  const path = resolve(file);
+  try {
+    return readFileSync(path, "utf8").trim() || undefined;
+  } catch (error) {
+    throw new GatewayError("invalid_request", `the file ${path} of ${what} cannot be read`, { cause: error });
+>>>>>>> main
   }
 }
 

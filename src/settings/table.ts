@@ -1,5 +1,6 @@
 // Every setting as data: the help text, the tables of the docs and the type of what is read come from these rows.
 import {
+  address,
   bytes,
   count,
   duration,
@@ -48,6 +49,11 @@ export const settingTable = {
   ),
   queueLimit: count(1)("queue-limit", "256", "Requests per model, queued and running; the next one gets 503 `busy`."),
   transfers: count(1)("transfers", "1", "Models pulled at once; what speech needs is pulled beside them."),
+  pulls: oneOf("on", "off")(
+    "pulls",
+    "on",
+    "off: another gateway writes the model cache, which both share. This one waits for files, stores none and deletes none.",
+  ),
   resyncMs: seconds(0.1)("resync", "60", "Seconds between two passes of the reconciler if nothing happens."),
   drainMs: seconds()("drain-timeout", "30", "Seconds for responses in flight before a model is unloaded or reloaded."),
   loadTimeoutMs: seconds()("load-timeout", "600", "Seconds a model may take to load, and a request waits for a slot."),
@@ -84,7 +90,16 @@ export const settingTable = {
   ),
   eventListeners: count(0)("event-listeners", "256", "Subscribers of /api/events; the next one gets 503 `busy`."),
   hubTokenFile: optional("hub-token-file", "", "File with the hub's token; wins over HF_TOKEN and HF_TOKEN_PATH."),
+<<<<<<< HEAD
   licenseKeyFile: optional("license-key-file", "", "File with a license key; wins over GATEWAY_LICENSE_KEY."),
+=======
+  hubMirror: address(
+    "hub-mirror",
+    "",
+    "Address of a hub that is asked first for the bytes of files, such as another gateway's, http://HOST:8484/hub.",
+  ),
+  hubMirrorKeyFile: optional("hub-mirror-key-file", "", "File with the license key of the gateway in --hub-mirror."),
+>>>>>>> main
   allowedHosts: list("allow-host", "", "Further Host names to accept, separated by commas.", "GATEWAY_ALLOWED_HOSTS"),
   corsOrigins: origins(
     "cors-origin",

@@ -19,7 +19,7 @@ export interface Matter {
 const usual: ReadonlySet<string> = new Set(
   (
     "Pulling Queued Pending Absent NotListed Unloaded Loading Idle WaitingForDrain " +
-    "OutOfSync NotStarted Starting EngineInstalling Changing Stabilizing"
+    "OutOfSync NotStarted Starting EngineInstalling Changing Stabilizing WaitingForWriter"
   ).split(" "),
 );
 
@@ -65,7 +65,7 @@ export function attentionIn({ conditions, models, rpc, planned }: StatusBody): M
 
 /** Not held for a while on purpose. */
 export function isStuck({ held }: StatusBody["planned"][number]): boolean {
-  return held !== "settling" && held !== "prune";
+  return held !== "settling" && held !== "prune" && held !== "writer";
 }
 
 /** Of what clients cannot use, why. */

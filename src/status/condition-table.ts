@@ -194,6 +194,7 @@ export const conditionTable = {
       Queued: no("Other pulls come first."),
       Incomplete: no("Files are missing or damaged; they are downloaded again if the document names the model."),
       DiskFull: no("There is not enough disk space for it.", "Free disk space."),
+      WaitingForWriter: no("Another gateway is to store it in the shared cache (`--pulls off`)."),
       NotObserved: notObserved,
     },
     { alsoFrom: "the reason of a failed pull" },

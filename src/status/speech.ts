@@ -37,7 +37,11 @@ function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { b
     const why = `${failed("SpeechReady", failure).message.replace(/\.$/, "")}${meanwhile}`;
     return reported("SpeechReady", "False", isOwn ? failure.reason : missing, why);
   }
-  if (!isThere) return finding("SpeechReady", missing, `${wanted} is not here yet: it is being pulled${meanwhile}`);
+  if (!isThere) {
+    const held = plan.held.find(({ action, why }) => action.key === choiceKey(kind, wanted) && why === "writer");
+    const why = held ? held.because : "it is being pulled";
+    return finding("SpeechReady", missing, `${wanted} is not here yet: ${why}${meanwhile}`);
+  }
   if (state.silentSince !== null)
     return finding("SpeechReady", "NotAnswering", `${kind} does not answer; it is restarted if that lasts`);
   if (state.phase === "ready")

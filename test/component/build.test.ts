@@ -21,7 +21,7 @@ function run(args: readonly string[]): Promise<Ended> {
   });
 }
 
-const entries = [join(packageRoot, "dist", "src", "cli.js"), join(packageRoot, "build.cjs")];
+const entries = [join(packageRoot, "dist", "program", "cli.js"), join(packageRoot, "build.cjs")];
 
 describe("a Node that is too old", () => {
   for (const entry of entries) {
@@ -61,15 +61,16 @@ async function makeProject(t: TestContext): Promise<{
   for (const name of ["build.cjs", "tsconfig.json", "package.json"])
     await copyFile(join(packageRoot, name), join(root, name));
   await symlink(join(packageRoot, "node_modules"), join(root, "node_modules"));
-  for (const folder of ["src", "src/page", "schemas"]) await mkdir(join(root, folder));
+  for (const folder of ["src", "src/page", "src/cli", "schemas"]) await mkdir(join(root, folder));
   for (const name of ["main.tsx", "page.css", "index.html", "icon.svg"])
     await writeFile(join(root, "src", "page", name), "");
   await writeFile(join(root, "schemas", "one.ts"), "export const one = 1;\n");
-  const source = join(root, "src", "cli.ts");
+  for (const name of ["main.ts", "compile-cache.ts"]) await writeFile(join(root, "src", "cli", name), "");
+  const source = join(root, "src", "cli", "cli.ts");
   await writeFile(source, "export const said = 1;\n");
   return {
     source,
-    program: join(root, "dist", "src", "cli.js"),
+    program: join(root, "dist", "program", "cli.js"),
     build: (...flags) => run([join(root, "build.cjs"), ...flags]),
   };
 }

@@ -20,6 +20,12 @@ const runElsewhere: Readonly<Record<string, string>> = {
   "npm ci && npm start": "starts the gateway that this test has; .ci/run installs, component/build.test.ts starts",
   "npm start -- --host 0.0.0.0": "listens on every address of the machine; http/access-command.test.ts has a free port",
   "npm start -- --port 9000": "has a fixed port; engine/command.test.ts has a free one",
+  "npm start -- --hub-mirror http://FIRST:8484/hub --hub-mirror-key-file mirror.key":
+    "needs a second machine; engine/hub-mirror.test.ts has a second gateway",
+  "HF_ENDPOINT=http://FIRST:8484/hub HF_TOKEN=KEY npm start": "as above",
+  "HF_ENDPOINT=http://FIRST:8484/hub HF_TOKEN=KEY hf download OWNER/NAME FILE.gguf":
+    "needs Python; engine/hub-mirror.test.ts has the hub's JavaScript client",
+  "npm start -- --pulls off": "needs a second gateway; engine/hub-mirror.test.ts has one",
   "npm install PATH-TO-THIS-FOLDER":
     "installs into another project; http/client.test.ts imports the client by its name",
   "model-gateway worker --host 192.168.1.20    # default: loopback only; --port 50052, --threads N":
@@ -137,7 +143,7 @@ async function runBlock(folders: GatewayFolders, base: string, { page, code }: C
     HOME: folders.root,
     HF_HUB_CACHE: folders.cacheDir,
     NODE: process.execPath,
-    PROGRAM: join(packageRoot, "dist", "src", "cli.js"),
+    PROGRAM: join(packageRoot, "dist", "program", "cli.js"),
     STATE: folders.stateDir,
     KEYS_STATE: keysState,
   };

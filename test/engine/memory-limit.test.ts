@@ -11,7 +11,7 @@ import { chatWith, patchWith, postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 import { pick, randomFrom } from "../support/seeded.ts";
 
-const count = Number(process.env["LOADS"] ?? 40);
+const count = Number(process.env["LOADS"] ?? 20);
 const seed = Number(process.env["LOADS_SEED"] ?? 1);
 
 const mebibyte = 2 ** 20;

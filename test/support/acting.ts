@@ -76,6 +76,7 @@ export async function acting(t: TestContext): Promise<Acting> {
     gateway: "mine",
     configPath: join(root, "gateway.yaml"),
     hub: client,
+    mirror: null,
     inventory,
     router,
     drainer,

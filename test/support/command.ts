@@ -46,7 +46,7 @@ export function commandLine(args: readonly string[]): [string, ...string[]] {
     scripts: { start: string };
   };
   const flags = args[0] === "serve" ? scripts.start.split(" ").filter((word) => word.startsWith("--")) : [];
-  return [process.execPath, ...flags, join(packageRoot, "dist", "src", "cli.js"), ...args];
+  return [process.execPath, ...flags, join(packageRoot, "dist", "program", "cli.js"), ...args];
 }
 
 /** Starts the command, with `input` as its standard input; what is left of it ends with the test, by KILL. */

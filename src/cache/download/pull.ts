@@ -2,17 +2,15 @@
 // Does not decide whether a model is wanted, and deletes no model.
 import { GatewayError } from "../../core/errors.ts";
 import { type ModelId, repoOf } from "../../core/ids.ts";
-import type { HubClient } from "../../hub/client.ts";
 import { cancelled } from "../../hub/errors.ts";
 import { snapshotPath } from "../layout/layout.ts";
 import { type HubFile, selectFiles } from "../layout/select.ts";
-import { bring, type FetchOptions, type PullResult, type Target } from "./fetch.ts";
+import { bring, type FetchOptions, type PullResult } from "./fetch.ts";
 import { resolving } from "./progress.ts";
+import { createFill, listFiles, type Select, type Sources } from "./sources.ts";
 import { defaultTuning, type TransferTuning } from "./transfer.ts";
-import { transferAside } from "./transfer-thread.ts";
 
-export interface HubOptions extends FetchOptions {
-  readonly client: HubClient;
+export interface HubOptions extends FetchOptions, Sources {
   /** Branch, tag or commit; default `main`, the only one that the router lists. */
   readonly revision?: string;
   readonly tuning?: Partial<TransferTuning> & FetchOptions["tuning"];
@@ -53,22 +51,14 @@ function requireFile(tree: readonly HubFile[], repo: string, path: string): HubF
   throw new GatewayError("hub_not_found", `${repo} has no file ${path}`);
 }
 
-async function fromHub(
-  options: HubOptions,
-  repo: string,
-  tag: string,
-  select: (tree: readonly HubFile[]) => readonly HubFile[],
-): Promise<PullResult> {
-  const { client, cacheDir, signal, revision = "main" } = options;
+async function fromHub(options: HubOptions, repo: string, tag: string, select: Select): Promise<PullResult> {
+  const { cacheDir, signal, revision = "main" } = options;
   if (signal.aborted) throw cancelled(repo);
   options.onProgress(resolving);
-  const commit = await client.resolveRevision(repo, revision, signal);
-  const tree = await client.listTree(repo, commit, signal);
-  const files = select(tree);
+  const { commit, tree, files } = await listFiles(options, repo, revision, select);
   // Names come from outside: each is checked before anything is written.
   for (const { path } of files) snapshotPath(cacheDir, repo, commit, path);
   const tuning = { ...defaultTuning, ...options.tuning };
-  const fill = (file: HubFile, target: Target): Promise<void> =>
-    transferAside({ client, repo, commit, file, signal, tuning, ...target });
+  const fill = createFill(options, { repo, commit, revision }, tuning);
   return bring(options, { repo, tag, commit, revision, files, tree, fill });
 }

@@ -37,7 +37,15 @@ export async function writeBundle(settings: Settings, checks: readonly Check[]):
 }
 
 async function contents(settings: Settings, checks: readonly Check[]): Promise<Record<string, string>> {
-  const { stateDir, configPath, environment: _, licenseKey: __, hubToken: ___, ...shown } = settings;
+  const {
+    stateDir,
+    configPath,
+    environment: _,
+    licenseKey: __,
+    hubToken: ___,
+    hubMirrorKey: ____,
+    ...shown
+  } = settings;
   const textOf = (path: string): Promise<string> => readFile(path, "utf8").catch((error: unknown) => String(error));
   const logs = createEngineLogs({ files: engineLogFiles(settings), now: Date.now, warn: () => undefined });
   const names = await logs.names();
@@ -80,9 +88,10 @@ function asJson(value: object): string {
 const leastLength = 6;
 
 /** Strikes out what looks like a secret, and each value of a secret that this process was given. */
-function striker({ environment, licenseKey, hubToken }: Settings): (text: string) => string {
+function striker({ environment, licenseKey, hubToken, hubMirrorKey }: Settings): (text: string) => string {
   const named = Object.entries(environment).flatMap(([name, value]) => (isSecretName(name) && value ? [value] : []));
-  const secrets = [licenseKey, hubToken, ...named].filter((each) => each !== undefined && each.length >= leastLength);
+  const given = [licenseKey, hubToken, hubMirrorKey, ...named];
+  const secrets = given.filter((each) => each !== undefined && each.length >= leastLength);
   const inYaml = /^(\s*[\w.-]*(?:key|token|secret|password|passwd|credential)\s*[:=]\s*)\S.*$/gim;
   return (text) =>
     secrets.reduce<string>(

@@ -36,7 +36,9 @@ export const diskRoutes = [
     handler: report,
   }),
   post("/api/models/gc", {
-    config: { errors: ["cache_unwritable", "suspended", "shutting_down", "wait_timeout", "state_unwritable"] },
+    config: {
+      errors: ["cache_unwritable", "cache_read_only", "suspended", "shutting_down", "wait_timeout", "state_unwritable"],
+    },
     operationId: "collect",
     summary: "Delete unused files of the cache",
     description:

@@ -65,7 +65,7 @@ export const editRoutes = [
     handler: ({ edits }, { body }, reply) => edits.bench(body.model, clientLeft(reply)),
   }),
   post("/api/remove-model", {
-    config: { errors: [...changeErrors, "cache_unwritable"] },
+    config: { errors: [...changeErrors, "cache_unwritable", "cache_read_only"] },
     operationId: "removeModel",
     summary: "Delete the files of a model",
     description:

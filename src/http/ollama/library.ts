@@ -77,7 +77,7 @@ export const libraryRoutes = [
     summary: "Delete a model or an alias",
     body: nativeModelSchema,
     response: ok("It is deleted."),
-    config: { anyMediaType: true, errors: [...changeErrors, "cache_unwritable"] },
+    config: { anyMediaType: true, errors: [...changeErrors, "cache_unwritable", "cache_read_only"] },
     handler: async ({ edits }, request, reply) => {
       const name = modelNameOf(request.body);
       const call = callOf(request, reply);

@@ -72,7 +72,7 @@ const transcribeRoute = post("/audio/transcriptions", {
 });
 
 const speakRoute = post("/audio/speech", {
-  config: { licenseKey, errors: [...engineErrors, "voice_not_found", "suspended", "file_managed"] },
+  config: { licenseKey, errors: [...engineErrors, "voice_not_found", "suspended", "file_managed", "cache_read_only"] },
   operationId: "speak",
   summary: "Turn text into speech",
   description: "A voice that is not loaded is downloaded if needed, and the engine is restarted with it.",

@@ -118,7 +118,8 @@ function createRun({ desired, observed, context, answers, memory, inFlight: coun
 
   function planNow(): Plan {
     world = { ...world, observed: noteLeft(world, now) };
-    return plan(world.desired, world.observed, { now, backoff, silenceLimitMs: context.silenceLimitMs });
+    const { silenceLimitMs, isReader } = context;
+    return plan(world.desired, world.observed, { now, backoff, silenceLimitMs, isReader });
   }
 
   function record(action: Action, outcome: Extract<Outcome, { kind: "fails" }>): null {

@@ -9,7 +9,7 @@ import { packageRoot } from "../../../src/settings/settings.ts";
 import { scratchFolder } from "../../support/scratch.ts";
 
 const run = promisify(execFile);
-const cli = join(packageRoot, "dist", "src", "cli.js");
+const cli = join(packageRoot, "dist", "program", "cli.js");
 
 /** Runs `program` without keys, and pastes the command of its message. */
 async function followAdvice(
@@ -32,7 +32,7 @@ async function followAdvice(
 describe("a command that a message names", () => {
   it("works in a checkout, and from elsewhere", async (t) => {
     const program = async (): Promise<[string, string]> => [process.execPath, cli];
-    assert.match(await followAdvice(t, program, packageRoot), /^node dist\/src\/cli\.js key create NAME --state '/);
+    assert.match(await followAdvice(t, program, packageRoot), /^node dist\/program\/cli\.js key create NAME --state '/);
     assert.match(await followAdvice(t, program, null), /^node .*cli\.js key create NAME --state 'the state'/);
   });
 

@@ -49,8 +49,14 @@ describe("settings", () => {
       cacheDir: join(home, ".cache", "huggingface", "hub"),
       hubEndpoint: "https://huggingface.co",
       hubToken: undefined,
+<<<<<<< HEAD
       hubTokenFile: undefined,
       hubTokenPath: null,
+=======
+      hubMirror: undefined,
+      hubMirrorKey: undefined,
+      pulls: "on",
+>>>>>>> main
       presetAllow: new Set(),
       llamaServer: undefined,
       installEngine: true,
@@ -230,6 +236,7 @@ describe("the hub", () => {
     assert.equal(read([], { HF_TOKEN_PATH: path }).hubToken, undefined);
   });
 
+<<<<<<< HEAD
   it("gets a license key from --license-key-file, else from GATEWAY_LICENSE_KEY; an empty file is no open gateway", async (t) => {
     const path = join(await scratchFolder(t), "license-key");
     await writeFile(path, "mgw_of-the-file\n");
@@ -239,6 +246,20 @@ describe("the hub", () => {
     assert.equal(read([], { ...environment, GATEWAY_LICENSE_KEY_FILE: path }).licenseKey, "mgw_of-the-file");
     await writeFile(path, " \n");
     assert.match(problem(["--license-key-file", path], environment).message, /license key's file .* is empty/);
+=======
+  it("has a mirror in front, with a key of its own", async (t) => {
+    const path = join(await scratchFolder(t), "mirror-key");
+    await writeFile(path, "key\n");
+    const flags = ["--hub-mirror", "http://10.0.0.1:8484/hub/", "--hub-mirror-key-file", path];
+    const { hubMirror, hubMirrorKey } = read(flags, { HF_TOKEN: "hf_direct" });
+    assert.deepEqual([hubMirror, hubMirrorKey], ["http://10.0.0.1:8484/hub", "key"]);
+    for (const address of ["10.0.0.1:8484", "ftp://10.0.0.1/", "http://user:verysecret@10.0.0.1/"]) {
+      const { message } = problem([], { GATEWAY_HUB_MIRROR: address });
+      assert.match(message, /--hub-mirror/);
+      assert.doesNotMatch(message, /verysecret/);
+    }
+    assert.ok(problem(["--hub-mirror-key-file", `${path}2`], {}).message.includes(`${path}2`));
+>>>>>>> main
   });
 
   it("has its token's file named where that cannot be read", async (t) => {

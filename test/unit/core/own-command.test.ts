@@ -5,7 +5,7 @@ import { type OwnCommand, ownCommand } from "../../../src/core/own-command.ts";
 
 function spelling(changes: Partial<Parameters<typeof ownCommand>[0]>): OwnCommand {
   return ownCommand({
-    script: "/opt/gateway/dist/src/cli.js",
+    script: "/opt/gateway/dist/program/cli.js",
     isOnPath: false,
     isNpmStart: false,
     workingDir: "/opt/gateway",
@@ -18,12 +18,12 @@ function spelling(changes: Partial<Parameters<typeof ownCommand>[0]>): OwnComman
 describe("a command of ours in a message", () => {
   it("is the checkout's file, from the working folder where it lies in there", () => {
     const words = ["engine", "install", "whisper"];
-    assert.equal(spelling({})(...words), "node dist/src/cli.js engine install whisper");
+    assert.equal(spelling({})(...words), "node dist/program/cli.js engine install whisper");
     assert.equal(
       spelling({ workingDir: "/home/me" })(...words),
-      `node /opt/gateway/dist/src/cli.js ${words.join(" ")}`,
+      `node /opt/gateway/dist/program/cli.js ${words.join(" ")}`,
     );
-    assert.equal(spelling({ workingDir: "/opt/gateway-2" })("help"), "node /opt/gateway/dist/src/cli.js help");
+    assert.equal(spelling({ workingDir: "/opt/gateway-2" })("help"), "node /opt/gateway/dist/program/cli.js help");
   });
 
   it("is the program's name where the shell finds it", () => {
@@ -49,6 +49,6 @@ describe("a command of ours in a message", () => {
   it("is `npm start` for the gateway that npm runs, with flags where npm passes them on", () => {
     assert.equal(spelling({ isNpmStart: true })("serve"), "npm start");
     assert.equal(spelling({ isNpmStart: true })("serve", "--port", "N"), "npm start -- --port N");
-    assert.equal(spelling({ isNpmStart: true })("help"), "node dist/src/cli.js help");
+    assert.equal(spelling({ isNpmStart: true })("help"), "node dist/program/cli.js help");
   });
 });

@@ -20,11 +20,12 @@ interface PlanCase {
   /** Models that left the document when its list was emptied. */
   readonly spared?: readonly string[];
   readonly observed?: WorldInput;
-  /** `underWay`: keys of transfers that have started. */
+  /** `underWay`: keys of transfers that have started; `isReader`: another gateway writes the cache. */
   readonly context?: {
     readonly now?: number;
     readonly backoff?: Readonly<Record<string, Partial<BackoffEntry>>>;
     readonly underWay?: readonly string[];
+    readonly isReader?: boolean;
   };
   /** Of each action the fields that are named; of what is left out nothing may be there. */
   readonly expected: {
@@ -71,6 +72,7 @@ for (const name of names) {
       backoff,
       silenceLimitMs,
       underWay: context.underWay ?? [],
+      isReader: context.isReader,
     });
     const { actions = [], held = [], unmanaged = [], spared: left = [], findings = {} } = expected;
     assert.deepEqual(
@@ -89,7 +91,8 @@ for (const name of names) {
     assert.deepEqual(found.unmanaged, unmanaged);
     assert.deepEqual(found.spared, left);
     assert.deepEqual(Object.fromEntries(found.findings), findings);
-    leadsOn(document, observed, found, { now: context.now ?? 1_000_000, backoff, silenceLimitMs });
+    const { now = 1_000_000, isReader } = context;
+    leadsOn(document, observed, found, { now, backoff, silenceLimitMs, isReader });
   });
 }
 

@@ -45,6 +45,7 @@ async function handling(t: TestContext): Promise<Handling> {
     gateway: "mine",
     configPath: join(stateDir, "gateway.yaml"),
     hub: pulling.client,
+    mirror: null,
     inventory,
     router: { instances: { get: () => null } } as unknown as Router,
     drainer: { drain: () => Promise.resolve(() => undefined), abandon: () => Promise.resolve() },

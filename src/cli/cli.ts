@@ -6,10 +6,10 @@ export {};
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
 if (major > 20 || (major === 20 && minor >= 19)) {
-  void import("./cli/compile-cache.ts")
+  void import("./compile-cache.ts")
     .then(({ keepCompiled }) => {
       keepCompiled();
-      return import("./cli/main.ts");
+      return import("./main.ts");
     })
     .then(({ main }) => main(process.argv.slice(2)))
     .then((code) => {
