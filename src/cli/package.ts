@@ -41,7 +41,8 @@ export async function packageCommand({ operands, settings, given: flagOf }: Comm
 
 /** Members of the set-up have these, or a service decides. */
 const own = new Set(["host", "port", "state", "config", "license-key-file", "hub-token-file", "log"]);
-const programs = new Set(["llama-server", "whisper-server", "piper", "rpc-server"]);
+/** Files of this machine. */
+const programs = new Set(["llama-server", "whisper-server", "piper", "rpc-server", "hub-mirror-key-file"]);
 /** Those that have no flag. */
 const shared = ["GATEWAY_ENGINE_SOURCE", "HF_ENDPOINT", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
 /** As `npm start` has it. */
@@ -58,7 +59,7 @@ async function setupOf(settings: Settings, given: Given): Promise<Setup> {
   const secret = secretsIn(environment);
   return {
     version,
-    program: [process.execPath, ...nodeFlags, join(packageRoot, "dist", "src", "cli.js")],
+    program: [process.execPath, ...nodeFlags, join(packageRoot, "dist", "program", "cli.js")],
     account: { name: username, uid, gid },
     gpuGroups: await gpuGroups(),
     host,

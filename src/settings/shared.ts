@@ -49,7 +49,8 @@ function hubHome(environment: Environment): string {
   return resolve(environment["XDG_CACHE_HOME"] || join(home(environment), ".cache"), "huggingface");
 }
 
-<<<<<<< HEAD
+export const tokenName = "the hub's token";
+
 /** null: there is none, or `HF_TOKEN` has the token itself. `file`: of the flag. */
 export function hubTokenFile(file: string | undefined, environment: Environment): string | null {
   if (file !== undefined) return resolve(file);
@@ -58,40 +59,22 @@ export function hubTokenFile(file: string | undefined, environment: Environment)
   return existsSync(path) ? path : null;
 }
 
-/** undefined: the file is empty. Errors: `invalid_request`. */
-export function secretIn(path: string, what: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8").trim() || undefined;
-  } catch (error) {
-    throw new GatewayError("invalid_request", `the ${what}'s file ${path} cannot be read`, { cause: error });
-=======
-const tokenName = "the hub's token";
-
-export function hubToken(file: string | undefined, environment: Environment): string | undefined {
-  if (file !== undefined) return secretIn(file, tokenName);
-  const direct = environment["HF_TOKEN"]?.trim();
-  if (direct) return direct;
-  const path = environment["HF_TOKEN_PATH"] || join(hubHome(environment), "token");
-  return existsSync(path) ? secretIn(path, tokenName) : undefined;
-}
-
-/** `what` the file holds, for the error: `invalid_request`. */
+/** undefined: the file is empty. `what` the file holds, for the error: `invalid_request`. */
 export function secretIn(file: string, what: string): string | undefined {
   const path = resolve(file);
   try {
     return readFileSync(path, "utf8").trim() || undefined;
   } catch (error) {
     throw new GatewayError("invalid_request", `the file ${path} of ${what} cannot be read`, { cause: error });
->>>>>>> main
   }
 }
 
 /** Of the file, else of the environment. Errors: `invalid_request`, also for an empty file: without a key the gateway is open. */
 export function licenseKey(file: string | undefined, environment: Environment): string | undefined {
   if (file === undefined) return environment["GATEWAY_LICENSE_KEY"]?.trim() || undefined;
-  const key = secretIn(resolve(file), "license key");
+  const key = secretIn(file, "the license key");
   if (key !== undefined) return key;
-  throw new GatewayError("invalid_request", `the license key's file ${resolve(file)} is empty`);
+  throw new GatewayError("invalid_request", `the file ${resolve(file)} of the license key is empty`);
 }
 
 /** HOME before the account's folder, as llama.cpp has it. */

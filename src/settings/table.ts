@@ -90,16 +90,13 @@ export const settingTable = {
   ),
   eventListeners: count(0)("event-listeners", "256", "Subscribers of /api/events; the next one gets 503 `busy`."),
   hubTokenFile: optional("hub-token-file", "", "File with the hub's token; wins over HF_TOKEN and HF_TOKEN_PATH."),
-<<<<<<< HEAD
   licenseKeyFile: optional("license-key-file", "", "File with a license key; wins over GATEWAY_LICENSE_KEY."),
-=======
   hubMirror: address(
     "hub-mirror",
     "",
     "Address of a hub that is asked first for the bytes of files, such as another gateway's, http://HOST:8484/hub.",
   ),
   hubMirrorKeyFile: optional("hub-mirror-key-file", "", "File with the license key of the gateway in --hub-mirror."),
->>>>>>> main
   allowedHosts: list("allow-host", "", "Further Host names to accept, separated by commas.", "GATEWAY_ALLOWED_HOSTS"),
   corsOrigins: origins(
     "cors-origin",

@@ -89,8 +89,8 @@ test("package", async (t) => {
     assert.deepEqual([unknown.code, unknown.stdout], [1, ""]);
     assert.match(unknown.stderr, /there is no package upstart: choose systemd, compose, k8s, launchd/);
     await writeFile(keyFile, "\n");
-    assert.match((await run("systemd")).stderr, /the license key's file \S+ is empty/);
+    assert.match((await run("systemd")).stderr, /the file \S+ of the license key is empty/);
     const missing = await run("systemd", "--license-key-file", join(folders.root, "none"));
-    assert.match(missing.stderr, /the license key's file \S+none cannot be read/);
+    assert.match(missing.stderr, /the file \S+none of the license key cannot be read/);
   });
 });

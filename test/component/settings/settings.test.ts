@@ -49,14 +49,11 @@ describe("settings", () => {
       cacheDir: join(home, ".cache", "huggingface", "hub"),
       hubEndpoint: "https://huggingface.co",
       hubToken: undefined,
-<<<<<<< HEAD
       hubTokenFile: undefined,
       hubTokenPath: null,
-=======
       hubMirror: undefined,
       hubMirrorKey: undefined,
       pulls: "on",
->>>>>>> main
       presetAllow: new Set(),
       llamaServer: undefined,
       installEngine: true,
@@ -236,7 +233,6 @@ describe("the hub", () => {
     assert.equal(read([], { HF_TOKEN_PATH: path }).hubToken, undefined);
   });
 
-<<<<<<< HEAD
   it("gets a license key from --license-key-file, else from GATEWAY_LICENSE_KEY; an empty file is no open gateway", async (t) => {
     const path = join(await scratchFolder(t), "license-key");
     await writeFile(path, "mgw_of-the-file\n");
@@ -245,8 +241,9 @@ describe("the hub", () => {
     assert.equal(read(["--license-key-file", path], environment).licenseKey, "mgw_of-the-file");
     assert.equal(read([], { ...environment, GATEWAY_LICENSE_KEY_FILE: path }).licenseKey, "mgw_of-the-file");
     await writeFile(path, " \n");
-    assert.match(problem(["--license-key-file", path], environment).message, /license key's file .* is empty/);
-=======
+    assert.match(problem(["--license-key-file", path], environment).message, /file .* of the license key is empty/);
+  });
+
   it("has a mirror in front, with a key of its own", async (t) => {
     const path = join(await scratchFolder(t), "mirror-key");
     await writeFile(path, "key\n");
@@ -259,7 +256,6 @@ describe("the hub", () => {
       assert.doesNotMatch(message, /verysecret/);
     }
     assert.ok(problem(["--hub-mirror-key-file", `${path}2`], {}).message.includes(`${path}2`));
->>>>>>> main
   });
 
   it("has its token's file named where that cannot be read", async (t) => {
