@@ -55,6 +55,7 @@ const purity = {
   "src/http/hub": false,
   "src/http": false,
   "src/app": false,
+  "src/import": true,
   "src/cli": false,
 };
 const rooms = Object.keys(purity);
@@ -79,7 +80,7 @@ const packages = {
   // Bundled into the page, so no dependency of the program.
   preact: "^src/page/",
   undici: "^src/(undici\\.ts$|(hub|engines|http)/)",
-  yaml: "^src/desired/",
+  yaml: "^src/(desired/|import/swap-config\\.ts$)",
 };
 
 const inPackage = (name) => `(^|/)node_modules/${name}/`;

@@ -138,6 +138,9 @@ export const statusSchema = {
     sync: { enum: ["Synced", "OutOfSync", "Unknown"] },
     health: { enum: ["Healthy", "Progressing", "Degraded", "Suspended"] },
     generation: integer("Of the document."),
+    documentHash: text(
+      "SHA-256 of the document, with the changes of calls: the same on gateways with the same document.",
+    ),
     observedGeneration: integer("Of the document that the last pass worked on."),
     lastPass: maybe(text("When the last pass over everything ended, ISO 8601.")),
     applied: appliedSchema,

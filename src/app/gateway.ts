@@ -91,6 +91,7 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
     pulls,
     answers: createOpenAnswers(),
     status: () => core.status(stoppingSince),
+    leaving: new AbortController(),
     stopping: new AbortController(),
     cutOff: new AbortController(),
     files: watchFileSource({
@@ -113,7 +114,13 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
   const app = createServer(running);
   const stop = (): Promise<void> => {
     stoppingSince ??= Date.now();
-    return (stopped ??= shutDown(running, app));
+    running.leaving.abort();
+    return (stopped ??= leave().then(() => shutDown(running, app)));
+  };
+  let isServing = false;
+  /** A load balancer takes a moment to see that this gateway is not ready any more. */
+  const leave = async (): Promise<void> => {
+    if (isServing && settings.stopDelayMs > 0) await delay(settings.stopDelayMs);
   };
   try {
     const url = await listen(app, settings);
@@ -130,6 +137,7 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
     void core.engine.prepare(stopping);
     // Makes the OpenAPI document, in 35 ms and more: now the router starts, and there is no stream that it could hold up.
     app.swagger();
+    isServing = true;
     const needsKey = (): boolean => !isLoopback(settings.host) || keys.areRequired();
     return { url, journal: core.journal, status, needsKey, stop };
   } catch (error) {

@@ -121,7 +121,7 @@ async function recordModels({ at, desired: { document }, observed }: Pass, { inv
   }
 }
 
-export function createMetering({ events, router, idOf }: Base & Machine & Pick<Scheduling, "idOf">) {
+export function createMetering({ events, router, idOf, loaded }: Base & Machine & Pick<Scheduling, "idOf" | "loaded">) {
   const requests = createRequestMeters();
   const work = createWorkMeters();
   events.on("actionProgressed", work.progressed);
@@ -139,5 +139,5 @@ export function createMetering({ events, router, idOf }: Base & Machine & Pick<S
     requests.keep(known);
     work.keep(known);
   });
-  return { requests, work };
+  return { requests, work, loaded };
 }

@@ -2,6 +2,7 @@
 import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { askFirstToken } from "../engines/llama/first-token.ts";
+import type { LoadedModels } from "../metrics/load.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { modelRules } from "../scheduler/model-rules.ts";
 import { createScheduler } from "../scheduler/scheduler.ts";
@@ -26,6 +27,12 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
   const modelOf = (id: string): CachedModel | undefined => models.find((model) => model.upstreamId === id);
   const idOf = (id: string): string => modelOf(id)?.id ?? id;
 
+  const modelsMax = (): number => (rpc.takesOneModel() ? 1 : settings.modelsMax);
+  const isPinned = (upstreamId: string): boolean =>
+    store
+      .current()
+      .document.models.some(({ id, pinned }) => pinned === true && findCached(models, id)?.upstreamId === upstreamId);
+
   const loads = followLoads(parts, modelOf);
   const scheduler = createScheduler({
     router,
@@ -37,17 +44,14 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
       routerWaitMs: settings.startTimeoutMs,
       keepAliveMs: settings.keepAliveMs ?? Number.POSITIVE_INFINITY,
     },
-    modelsMax: () => (rpc.takesOneModel() ? 1 : settings.modelsMax),
+    modelsMax,
     isBehind: () => isPresetDue || (generation >= 0 && generation !== store.current().generation),
     isCached: (id) => !isKnown || modelOf(id) !== undefined,
     rules: modelRules(
       () => store.current().document,
       () => models,
     ),
-    isPinned: (upstreamId) =>
-      store
-        .current()
-        .document.models.some(({ id, pinned }) => pinned === true && findCached(models, id)?.upstreamId === upstreamId),
+    isPinned,
     memory: memory.models,
     engineProblem: () => {
       const problem = engine.problem();
@@ -117,6 +121,10 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
     scheduler,
     /** The model's own id, by the router's. */
     idOf,
+    loaded: (): LoadedModels => ({
+      models: router.instances.list().map(({ id, slots }) => ({ id: idOf(id), slots, isPinned: isPinned(id) })),
+      modelSlots: modelsMax(),
+    }),
     /** Requests under way and waiting, by the models' own ids. */
     requests: () => ({
       inFlight: new Map([...scheduler.inFlight()].map(([id, count]) => [idOf(id), count])),

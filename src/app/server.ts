@@ -27,6 +27,8 @@ export interface Running {
   readonly answers: OpenAnswers;
   readonly files: FileSource;
   readonly status: () => StatusReport;
+  /** Aborts when it is told to stop. */
+  readonly leaving: AbortController;
   /** Aborts when no new requests are taken and requests that wait for a model are rejected. */
   readonly stopping: AbortController;
   /** Aborts when responses in flight end in an error frame of their family. */
@@ -44,13 +46,21 @@ export function createServer({ core, keys, pulls, answers, files, status, ...end
     () => store.current().document,
     core.memory,
   );
-  const run = { status, answers, stopping, cutOff: ends.cutOff.signal, readFile: files.refresh };
+  const run = {
+    status,
+    answers,
+    leaving: ends.leaving.signal,
+    stopping,
+    cutOff: ends.cutOff.signal,
+    readFile: files.refresh,
+  };
   const shared = { ...settings, ...core, ...run, ...pulls, catalog };
   const edits = createEdits({ ...shared, now: Date.now });
   const deps = { ...shared, edits, inFlight: createInFlight() };
   return buildApp({
     logger,
     settings,
+    leaving: run.leaving,
     stopping,
     answers,
     loopback: isLoopback(settings.host),

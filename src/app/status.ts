@@ -3,7 +3,7 @@ import { foldWorker } from "../core/worker-address.ts";
 import type { SourceStatus } from "../desired/document/parse.ts";
 import { unreadSource } from "../desired/file-source.ts";
 import type { Executor } from "../execute/executor.ts";
-import type { Memory } from "../memory/memory.ts";
+import type { ByDevice } from "../memory/need.ts";
 import { cachedIn } from "../plan/observed.ts";
 import { workersByAddress } from "../plan/workers.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";
@@ -19,6 +19,7 @@ import { waitingWorkers, workerFindings } from "../status/worker-conditions.ts";
 import type { Base } from "./events.ts";
 import type { HubFits } from "./hub-memory.ts";
 import type { Machine } from "./machine.ts";
+import type { MemoryFacts } from "./memory.ts";
 import type { Rpc } from "./rpc.ts";
 import type { Scheduling } from "./scheduling.ts";
 import type { State } from "./state.ts";
@@ -27,7 +28,7 @@ interface Parts extends Base, State, Machine, Scheduling {
   readonly lock: StateLock;
   readonly stateFolder: StateFolder;
   readonly rpc: Rpc;
-  readonly memory: Memory;
+  readonly memory: MemoryFacts;
   readonly hubFits: HubFits;
   readonly executor: Executor;
   readonly loop: Loop;
@@ -45,6 +46,12 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
   let passedAt: number | null = null;
 
   function update({ desired, observed, plan, running }: Pass): void {
+    /** What other pinned models have: none of them leaves for this one. */
+    const pinnedBeside = (own: string): ByDevice[] =>
+      desired.document.models.flatMap(({ id, pinned }) => {
+        const upstreamId = pinned && id !== own ? cachedIn(observed, id)?.upstreamId : undefined;
+        return upstreamId !== undefined && router.instances.get(upstreamId) ? [memory.models.taken(upstreamId)] : [];
+      });
     const input: StatusInput = {
       desired: desired.document,
       observed,
@@ -64,7 +71,7 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       fits: new Map(
         desired.document.models.flatMap(({ id }) => {
           const cached = cachedIn(observed, id);
-          if (cached?.complete) return [[cached.upstreamId, memory.fits(cached.upstreamId)] as const];
+          if (cached?.complete) return [[cached.upstreamId, memory.fits(cached.upstreamId, pinnedBeside(id))] as const];
           const fact = parts.hubFits.fits(id);
           return fact ? [[id, fact] as const] : [];
         }),

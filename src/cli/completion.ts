@@ -70,7 +70,11 @@ export function nextWords(
   const before = words.filter(
     (word, at) => at < words.length - 1 && !word.startsWith("-") && !takesValue(words[at - 1]),
   );
-  if (before[0] === "help") return found(names.map((name) => name[before.length - 1] ?? ""));
+  const [first, ...rest] = before;
+  if (first === "help") {
+    const fitting = names.filter((name) => rest.every((word, at) => name[at] === word));
+    return found(fitting.map((name) => name[rest.length] ?? ""));
+  }
   if (before.length === 0) return found(names.map(([name = ""]) => name));
   const pair = before.slice(0, 2).join(" ");
   const name = Object.hasOwn(commands, pair) ? pair : (before[0] ?? "");

@@ -50,7 +50,7 @@ const nodeFlags = ["--max-semi-space-size=4", "--v8-pool-size=1"];
 
 async function setupOf(settings: Settings, given: Given): Promise<Setup> {
   const { environment, licenseKeyFile, hubTokenPath } = settings;
-  const { host, port, stateDir, cacheDir, configPath, writesBack, stopGraceMs } = settings;
+  const { host, port, stateDir, cacheDir, configPath, writesBack, stopGraceMs, stopDelayMs } = settings;
   const { username, uid, gid } = userInfo();
   const set = settingRows.flatMap(({ flag }) => {
     const value = given(flag);
@@ -69,6 +69,7 @@ async function setupOf(settings: Settings, given: Given): Promise<Setup> {
     configPath,
     writesBack,
     stopGraceMs,
+    stopDelayMs,
     licenseKeyFile: licenseKeyFile === undefined ? null : resolve(licenseKeyFile),
     hubTokenFile: hubTokenPath,
     flags: set.flatMap(({ flag, value }) => (programs.has(flag) ? [] : `--${flag}=${value}`)),

@@ -12,7 +12,9 @@ import { ageText, bytesText, printJson, printProblem, printTable } from "./text.
 /** ms between two screens. */
 const everyMs = 1_000;
 
-export async function statusCommand({ settings, json, flags }: CommandLine): Promise<number> {
+export async function statusCommand({ settings, json, flags, given }: CommandLine): Promise<number> {
+  const all = given("all");
+  if (all !== undefined) return (await import("./replicas.ts")).replicasCommand(all, settings, json);
   if (flags.includes("watch")) return watch(settings, json);
   const answer = await withGateway({ settings }, (client) => client.status());
   if (json) printJson(answer);

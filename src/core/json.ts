@@ -21,6 +21,13 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** A text that is the same for equal values: keys are sorted. */
+export function canonicalText(value: Json): string {
+  return JSON.stringify(value, (_key, each: Json) =>
+    isJsonObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each,
+  );
+}
+
 /** Deep equality; the order of an object's keys does not count. */
 export function equalJson(a: Json, b: Json): boolean {
   if (a === b) return true;

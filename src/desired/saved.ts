@@ -1,7 +1,7 @@
 // What desired.json holds, and what an edit makes of it. Writes nothing.
 import { createHash } from "node:crypto";
 import type { AppliedFile } from "../../schemas/applied.ts";
-import { equalJson, type Frozen } from "../core/json.ts";
+import { canonicalText, equalJson, type Frozen } from "../core/json.ts";
 import { listChanges } from "../core/merge-patch.ts";
 import {
   type DesiredState,
@@ -50,14 +50,19 @@ export function isSameText(a: Applied, b: Applied): boolean {
 }
 
 export function describe(saved: Saved, applied: Applied | null): DesiredState {
-  const hash = createHash("sha256").update(JSON.stringify(saved.tree)).digest("hex").slice(0, 12);
+  const hash = sha256(canonicalText(saved.tree));
   return {
     generation: saved.generation,
     tree: saved.tree,
     document: toDesired(saved.tree, saved.removals, saved.spared),
-    etag: `"g${saved.generation}-${hash}"`,
+    hash,
+    etag: `"g${saved.generation}-${hash.slice(0, 12)}"`,
     applied: applied && { sha256: applied.sha256, revision: applied.revision, by: applied.by, at: applied.at },
   };
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }
 
 /** What an edit changes together with the document. */

@@ -2,6 +2,7 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from "fastify";
 import { GatewayError, stoppingError } from "../core/errors.ts";
 import type { LicenseKeys } from "../keys/license-keys.ts";
+import type { Network } from "../settings/networks.ts";
 import { servedPrefixes } from "../settings/prefixes.ts";
 import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes.ts";
 import { createAccess, installAccess } from "./auth/access.ts";
@@ -46,6 +47,7 @@ export interface AppSettings extends ServerLimits {
   readonly compatPrefix: string;
   readonly allowedHosts: readonly string[];
   readonly corsOrigins: readonly string[];
+  readonly metricsOpen: readonly Network[];
 }
 
 export interface AppDeps {
@@ -58,6 +60,8 @@ export interface AppDeps {
   readonly keys: LicenseKeys;
   /** Whether only this machine can connect. */
   readonly loopback: boolean;
+  /** Told to stop: clients are to go elsewhere. */
+  readonly leaving: AbortSignal;
   /** No new work is taken. */
   readonly stopping: AbortSignal;
   /** Counts the responses that a stop waits for. */
@@ -66,7 +70,7 @@ export interface AppDeps {
 }
 
 export function buildApp(deps: AppDeps): FastifyInstance {
-  const { settings, families, stopping, answers } = deps;
+  const { settings, families, leaving, stopping, answers } = deps;
   const access = createAccess({ ...settings, ...deps });
   const prefixes = servedPrefixes(settings);
   const requests = deps.own.meters.requests;
@@ -82,7 +86,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
           mostBytes: settings.bodyLimit,
           isOpen: (socket) =>
             settings.corsOrigins.length === 0 &&
-            !stopping.aborted &&
+            !leaving.aborted &&
             deps.firstLook.loop.last() !== null &&
             !isSurplus(socket),
           onBegin: answers.note,
@@ -114,10 +118,11 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   installAccess(app, access, settings.corsOrigins);
   app.addHook("onRequest", (request, reply, done) => {
     if (request.routeOptions.config.endless !== true) answers.note(reply.raw);
-    if (!stopping.aborted) return done();
-    // A client may still read how the stop proceeds; its next request needs a new connection, which is soon refused.
-    void reply.header("connection", "close");
-    done(request.method === "GET" ? undefined : stoppingError());
+    if (!leaving.aborted) return done();
+    // Its next request takes a new connection, which leads to another gateway or is soon refused. Streams are written past Fastify.
+    reply.raw.setHeader("connection", "close");
+    // A client may still read how the stop proceeds.
+    done(!stopping.aborted || request.method === "GET" ? undefined : stoppingError());
   });
 
   installOpenApi(app, () => deps.own.status().gateway.version);

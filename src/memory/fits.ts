@@ -13,12 +13,12 @@ export function fitsFact(
   need: Need,
   limits: ByDevice,
   remedyOf: () => Remedy | null | undefined,
-  source: string = need.source,
+  { source = need.source, where = "models may take" }: { readonly source?: string; readonly where?: string } = {},
 ): FitsFact {
   const short = scarcest(need.bytes, limits);
   if (!short || short.needed <= short.limit)
     return { reason: "Fits", message: `It needs ${needText(need, limits)} (${source}).` };
-  const needed = `It needs ${memoryText(short.needed)} of ${placeOf(short.device)} (${source}), where models may take ${memoryText(short.limit)}`;
+  const needed = `It needs ${memoryText(short.needed)} of ${placeOf(short.device)} (${source}), where ${where} ${memoryText(short.limit)}`;
   const remedy = remedyOf();
   return { reason: "TooLarge", message: remedy ? `${needed}: ${remedyText(remedy)}.` : `${needed}.` };
 }

@@ -35,6 +35,8 @@ export function createHostReader(root = "/") {
       const status = read(`proc/${pid}/status`);
       return (kilobytesOf(status, "RssAnon") ?? 0) + (kilobytesOf(status, "RssShmem") ?? 0);
     },
+    /** Pages of its files in memory, whole where others have them too: those may end. 0 if unknown. */
+    files: (pid: number): number => kilobytesOf(read(`proc/${pid}/status`), "RssFile") ?? 0,
     /** Processes that the system has ended for lack of memory, since it was started. */
     kills: (): number => Number(/^oom_kill (\d+)$/m.exec(read("proc/vmstat"))?.[1] ?? 0),
   };

@@ -122,7 +122,7 @@ export function createHubFits(options: {
       if (typeof fact === "string") return { reason: "NotEstimated", message: `What it needs is not known: ${fact}.` };
       const seek = (within: ByDevice, overrides: Overrides) => contextFor(fact, within, overrides);
       const { key } = questionOf(fact.model, fact.values);
-      return fitsFact(fact.need, memory.limits(), () => remedies.of(key, memory.limits(), seek), source);
+      return fitsFact(fact.need, memory.limits(), () => remedies.of(key, memory.limits(), seek), { source });
     },
     close: (): void => clearTimeout(timer),
   };

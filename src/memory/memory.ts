@@ -9,9 +9,10 @@ import type { MemoryBook } from "./book.ts";
 import { createEstimates, type Estimates, noTool } from "./estimates.ts";
 import { type FitsFact, fitsFact } from "./fits.ts";
 import { createJobs } from "./jobs.ts";
-import { type ByDevice, bytesOf, type Estimate, host, type Need, needOf } from "./need.ts";
+import { type ByDevice, bytesOf, type Estimate, host, leftBeside, type Need, needOf } from "./need.ts";
 import { type Question, questionOf } from "./question.ts";
 import { contextStep, createRemedies, heldOf, largestContext, type Overrides, type Remedy } from "./remedy.ts";
+import type { Space } from "./space.ts";
 
 export type Memory = ReturnType<typeof createMemory>;
 
@@ -26,7 +27,7 @@ interface MemoryOptions {
   /** Bytes of main memory. */
   readonly mainMemory: () => number;
   /** Bytes that models may take per device, all together. */
-  readonly limits: () => ByDevice;
+  readonly limits: Space["limits"];
   /** More is known of models; `left`: so many questions are open. */
   readonly onKnown: (left: number) => void;
   readonly warn: (message: string, fields: object) => void;
@@ -111,15 +112,17 @@ export function createMemory(options: MemoryOptions) {
     why: whyUnknown,
     /** Bytes that models may take per device, all together. */
     limits,
-    /** Of a model in the cache; nothing is asked of the engine for it but what would make it fit. */
-    fits: (upstreamId: string): FitsFact => {
+    /** Of a model in the cache beside what pinned models have; nothing is asked of the engine for it but what would make it fit. */
+    fits: (upstreamId: string, pinned: readonly ByDevice[]): FitsFact => {
       const model = modelOf(upstreamId);
       const why = whyUnknown(upstreamId);
       if (!model || why !== null) return { reason: "NotEstimated", message: `What it needs is not known: ${why}.` };
       const question = questionFor(model);
       const need = estimates.known(question);
       if (!need) return estimating;
-      return fitsFact(need, limits(), () => remedyFor(model, limits()));
+      const within = leftBeside(limits(), pinned);
+      const where = pinned.length > 0 ? { where: "the pinned models leave" } : {};
+      return fitsFact(need, within, () => remedyFor(model, within), where);
     },
     /** The largest context up to `most` that fits into a little less; null: none does, or that cannot be known. */
     largest: async (upstreamId: string, within: ByDevice, most: number): Promise<number | null> => {

@@ -6,7 +6,7 @@ import type { EngineDevice } from "../engines/llama/devices.ts";
 import type { Instances } from "../engines/llama/instances.ts";
 import { placeOf, remedyText } from "./fits.ts";
 import type { HostReader } from "./host.ts";
-import { measuredBytes, readProcess } from "./measure.ts";
+import { measuredBytes } from "./measure.ts";
 import type { Memory } from "./memory.ts";
 import { type ByDevice, fitsIn, host, type Need, scarcest } from "./need.ts";
 import type { Space } from "./space.ts";
@@ -15,7 +15,7 @@ const noBytes: ByDevice = new Map();
 
 export function createModelMemory(options: {
   readonly space: Space;
-  readonly reader: Pick<HostReader, "kills">;
+  readonly reader: Pick<HostReader, "kills" | "held" | "files">;
   readonly facts: Pick<
     Memory,
     "need" | "needFor" | "questionWith" | "estimated" | "remedy" | "largest" | "noteMeasured"
@@ -109,9 +109,10 @@ export function createModelMemory(options: {
     /** Of a model that was just loaded: keeps what that took. */
     measure: async (id: string): Promise<void> => {
       const { pid = null } = instances.get(id) ?? {};
-      const process = pid === null ? null : await readProcess(pid);
-      if (!process) return;
-      const main = measuredBytes(process, facts.estimated(id));
+      const [own, files] = pid === null ? [0, 0] : [reader.held(pid), reader.files(pid)];
+      // It has ended, or this is not Linux.
+      if (own + files === 0) return;
+      const main = measuredBytes({ own, files }, facts.estimated(id));
       const after = takesDevices(id) ? await readDevices() : [];
       facts.noteMeasured(id, new Map([...main, ...differences(devicesBefore, after)]));
     },

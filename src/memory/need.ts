@@ -74,6 +74,12 @@ export function fitsIn(bytes: ByDevice, limits: ByDevice): boolean {
   return excessOf(bytes, limits) <= 0;
 }
 
+/** What is left of the limits beside these. */
+export function leftBeside(limits: ByDevice, others: readonly ByDevice[]): ByDevice {
+  const takenOf = (device: string): number => others.reduce((sum, other) => sum + (other.get(device) ?? 0), 0);
+  return new Map([...limits].map(([device, limit]) => [device, Math.max(0, limit - takenOf(device))]));
+}
+
 /** Bytes that the device lacks which lacks the most; below 0: so many are left. */
 export function excessOf(bytes: ByDevice, limits: ByDevice): number {
   const scarce = scarcest(bytes, limits);

@@ -9,6 +9,9 @@ const mebibyte = 1024 * 1024;
 /** The engine leaves so much of each device free where it chooses the context or the layers itself. */
 const fitTarget = 1024 * mebibyte;
 
+/** Characters of what cannot be understood. */
+const mostShown = 200;
+
 /** Errors: `engine_failed` with the last lines of llama-fit-params, `cancelled`. */
 export type Oracle = (question: Question) => Promise<Estimate>;
 
@@ -37,7 +40,11 @@ export function createOracle({ run, totals }: OracleOptions): Oracle {
   async function printed(args: readonly string[]): Promise<Estimate> {
     const output = await run([...args, "--fit-print", "on"]);
     const estimate = parseRows(output);
-    if (estimate.size === 0) throw new GatewayError("engine_failed", `llama-fit-params printed no sizes: ${output}`);
+    if (estimate.size === 0)
+      throw new GatewayError(
+        "engine_failed",
+        `llama-fit-params printed no sizes: ${output.trim().slice(0, mostShown)}`,
+      );
     return estimate;
   }
 

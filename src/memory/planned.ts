@@ -24,7 +24,7 @@ export async function plannedMemory(
   const after = whole.end.world;
   const onHub = [...pulledModels(whole).values()].filter((model) => typeof model !== "string");
   const late = AbortSignal.timeout(patienceMs);
-  const limits = memory.limits();
+  const [limits, limitsNow] = [memory.limits(after.desired.memory), memory.limits()];
   const changes: PlannedMemory["changes"][number][] = [];
   const needs: (Need | null)[] = [];
   // What takes longer is kept for the next plan.
@@ -34,13 +34,16 @@ export async function plannedMemory(
     const [was, is] = [questionIn(before, id), questionIn(after.observed, id)];
     const to = await needOf(is);
     needs.push(to);
-    if (was?.key === is?.key) continue;
+    const fits = to && fitsIn(to.bytes, limits);
+    // Also where nothing but the limits has changed.
+    const hasFitted = to && fitsIn(to.bytes, limitsNow);
+    if (was?.key === is?.key && fits === hasFitted) continue;
     const from = await needOf(was);
     changes.push({
       model: id,
       from: from && totalOf(from.bytes),
       to: to && totalOf(to.bytes),
-      fits: to && fitsIn(to.bytes, limits),
+      fits,
       onHub: is !== null && modelsOf(is, onHub).length > 0,
     });
   }

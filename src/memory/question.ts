@@ -27,7 +27,15 @@ const switches = "swa-full cpu-moe no-kv-offload no-repack no-host no-op-offload
 const synonyms: ReadonlyMap<string, string> = new Map([
   ["gpu-layers", "n-gpu-layers"],
   ["spec-draft-model", "model-draft"],
+  ["gpu-layers-draft", "n-gpu-layers-draft"],
+  ["spec-draft-ngl", "n-gpu-layers-draft"],
+  ["spec-draft-type-k", "cache-type-k-draft"],
+  ["spec-draft-type-v", "cache-type-v-draft"],
+  ["spec-draft-n-ubatch", "ubatch-size-draft"],
 ]);
+
+/** What a draft model takes over from its model, where it has none of its own. */
+const followed = ["ctx-size", "batch-size", "ubatch-size", "flash-attn"];
 
 /** llama-server's own, where nothing is set. */
 const defaultSlots = 4;
@@ -41,7 +49,6 @@ export function questionOf(model: ModelFiles, values: ReadonlyMap<string, string
   const projector = isOff(settings.get("mmproj-auto")) ? null : (settings.get("mmproj") ?? model.projector);
   const runs = [
     argumentsFor(settings.get("model") ?? model.files[0] ?? "", settings),
-    // It follows the model in all but its own types; one request at a time is drafted for.
     ...(draft === undefined ? [] : [argumentsFor(draft, draftSettings(settings))]),
   ];
   const files = [...(projector === null ? [] : [projector]), ...adapters(settings)];
@@ -77,17 +84,11 @@ function cachesOf(settings: ReadonlyMap<string, string>): number {
   return isShared ? 1 : slots < 0 ? defaultSlots : slots;
 }
 
+/** One cache serves all slots. */
 function draftSettings(settings: ReadonlyMap<string, string>): Map<string, string> {
-  const own = (name: string): [string, string][] => {
-    const value = settings.get(`${name}-draft`) ?? settings.get(`spec-draft-${name}`);
-    return value === undefined ? [] : [[name, value]];
-  };
-  const size = settings.get("ctx-size");
-  return new Map([
-    ...(size === undefined ? [] : [["ctx-size", size] as const]),
-    ["parallel", "1"],
-    ...["ctx-size", "cache-type-k", "cache-type-v", "n-gpu-layers"].flatMap(own),
-  ]);
+  const all = [...settings];
+  const own = all.flatMap(([key, value]) => (key.endsWith("-draft") ? [[key.slice(0, -6), value] as const] : []));
+  return new Map([...all.filter(([key]) => followed.includes(key)), ["parallel", "1"], ...own]);
 }
 
 /** Paths of `--lora A,B` and `--lora-scaled A:1,B:0.5`. */

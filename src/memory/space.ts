@@ -15,13 +15,13 @@ interface Reading {
   readonly at: number;
   /** Of main memory, by process. */
   readonly held: ReadonlyMap<number, number>;
-  readonly limits: ByDevice;
+  readonly all: ReadonlyMap<string, DeviceMemory>;
 }
 
 export function createSpace(options: {
   readonly reader: HostReader;
   readonly settings: () => Desired["memory"];
-  readonly instances: Pick<Instances, "list">;
+  readonly instances: Pick<Instances, "pids">;
   /** ms */
   readonly now: () => number;
 }) {
@@ -34,17 +34,18 @@ export function createSpace(options: {
     const at = options.now();
     if (reading && at - reading.at < freshMs) return reading;
     // Before the memory of the machine: of a process that ends in between too much counts as ours, and nothing is refused for that.
-    const pids = options.instances.list().flatMap(({ pid }) => pid ?? []);
-    const held = new Map(pids.map((pid) => [pid, reader.held(pid)]));
-    const ours = [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
-    const all = new Map([[host, reader.memory()], ...devices]);
-    reading = { at, held, limits: limitsOf(all, new Map([[host, ours]]), options.settings()) };
+    const held = new Map(options.instances.pids().map((pid) => [pid, reader.held(pid)]));
+    reading = { at, held, all: new Map([[host, reader.memory()], ...devices]) };
     return reading;
   }
 
   return {
-    /** What all models together may take. */
-    limits: (): ByDevice => current().limits,
+    /** What all models together may take, by the document or by other settings. */
+    limits: (settings = options.settings()): ByDevice => {
+      const { held, all } = current();
+      const ours = [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
+      return limitsOf(all, new Map([[host, ours]]), settings);
+    },
     /** What a process holds of main memory and cannot be taken back from it. */
     held: (pid: number): number => current().held.get(pid) ?? 0,
     /** The devices were listed, while our models had so much of them. */

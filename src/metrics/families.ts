@@ -31,6 +31,10 @@ export const families = {
   source_valid: gauge("Whether gateway.yaml is applied: condition `SourceValid`."),
   stalled: gauge("Whether an action has failed and is not retried: condition `Stalled`."),
   condition: gauge("1 for the status that a condition of the gateway has, else 0.", "type", "status"),
+  document_info: gauge(
+    "1; its label has the SHA-256 of the document: the same on gateways with the same document.",
+    "hash",
+  ),
   generation: gauge("Generation of the document."),
   observed_generation: gauge("Generation of the document that the last pass worked on."),
   last_success_timestamp_seconds: gauge("When a pass last found everything as the document says; 0: never."),
@@ -41,6 +45,11 @@ export const families = {
   router_reloads_total: counter("Reloads of the router."),
   router_restarts_total: counter("Starts of the router after its first one, planned and after a crash."),
   pull_bytes_total: counter("Bytes downloaded by pulls."),
+  queued_requests: gauge("Requests to models that wait: for a model, or for a parallel slot of its process."),
+  running_requests: gauge("Requests to models that a process computes."),
+  busy_ratio: gauge("Share of the loaded models' parallel slots that are in use, 0 to 1."),
+  loaded_models: gauge("Models that are loaded."),
+  model_slots: gauge("Models that may be loaded at once."),
   model_ready: gauge(
     "Whether requests for a model are answered: its condition `Ready`. `desired`: the document names it.",
     "model",

@@ -2,6 +2,7 @@
 
 import type { StatusReport } from "../status/report.ts";
 import type { Histogram } from "./histogram.ts";
+import { type Load, type LoadedModels, loadOf } from "./load.ts";
 import type { RequestMeters } from "./requests.ts";
 import { statusClasses } from "./requests.ts";
 import { labelText, type Sample, type Samples } from "./text.ts";
@@ -10,10 +11,25 @@ import type { LoadMeter, WorkMeters } from "./work.ts";
 export interface MeteredParts {
   readonly requests: RequestMeters;
   readonly work: WorkMeters;
+  readonly loaded: () => LoadedModels;
 }
 
-export function samplesOf(report: StatusReport, { requests, work }: MeteredParts): Samples {
-  return { ...ofStatus(report), ...ofModels(report, work), ...ofWork(work), ...ofRequests(report, requests) };
+/** What a scrape finds, and the totals in it. */
+export interface Scraped {
+  readonly samples: Samples;
+  readonly load: Load;
+}
+
+export function scrapedFrom(report: StatusReport, { requests, work, loaded }: MeteredParts): Scraped {
+  const load = loadOf(report, loaded());
+  const samples = {
+    ...ofStatus(report),
+    ...ofLoad(load),
+    ...ofModels(report, work),
+    ...ofWork(work),
+    ...ofRequests(report, requests),
+  };
+  return { samples, load };
 }
 
 function isTrue(conditions: StatusReport["conditions"], wanted: string): boolean {
@@ -22,7 +38,18 @@ function isTrue(conditions: StatusReport["conditions"], wanted: string): boolean
 
 const one = (value: number | boolean): readonly Sample[] => [{ value: Number(value), labels: "" }];
 
-function ofStatus({ gateway, router, conditions, generation, observedGeneration }: StatusReport) {
+/** Always one sample without labels each: a picker takes the first of a family and sums nothing. */
+function ofLoad({ queued, running, busyRatio, models, modelSlots }: Load) {
+  return {
+    queued_requests: one(queued),
+    running_requests: one(running),
+    busy_ratio: one(busyRatio),
+    loaded_models: one(models.length),
+    model_slots: one(modelSlots),
+  };
+}
+
+function ofStatus({ gateway, router, conditions, documentHash, generation, observedGeneration }: StatusReport) {
   const is = (type: string): readonly Sample[] => one(isTrue(conditions, type));
   return {
     info: [{ value: 1, labels: labelText({ version: gateway.version }) }],
@@ -37,6 +64,7 @@ function ofStatus({ gateway, router, conditions, generation, observedGeneration 
         labels: labelText({ type, status: each }),
       })),
     ),
+    document_info: [{ value: 1, labels: labelText({ hash: documentHash }) }],
     generation: one(generation),
     observed_generation: one(observedGeneration),
     router_connected: one(router.connected),

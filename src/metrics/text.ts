@@ -16,15 +16,13 @@ export const contentType = "text/plain; version=0.0.4; charset=utf-8";
 
 export function metricsText(samples: Samples): string {
   return Object.entries(samples)
-    .map(([name, values]) => familyText(name as FamilyName, values))
+    .map(([name, values]) => familyText(prefix + name, families[name as FamilyName], values))
     .join("");
 }
 
 /** Nothing for a family without a sample: a reader that takes the first sample finds one. */
-function familyText(name: FamilyName, samples: readonly Sample[]): string {
+export function familyText(full: string, { type, help }: Family, samples: readonly Sample[]): string {
   if (samples.length === 0) return "";
-  const { type, help }: Family = families[name];
-  const full = prefix + name;
   let text = `# HELP ${full} ${help}\n# TYPE ${full} ${type}\n`;
   for (const { value, labels, suffix = "" } of samples)
     text += labels === "" ? `${full}${suffix} ${value}\n` : `${full}${suffix}{${labels}} ${value}\n`;

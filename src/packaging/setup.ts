@@ -25,11 +25,13 @@ export interface Setup {
   readonly variables: Readonly<Record<string, string>>;
   /** ms; see `--stop-grace`. */
   readonly stopGraceMs: number;
+  /** ms; see `--stop-delay`. */
+  readonly stopDelayMs: number;
 }
 
 /** Responses, then engines, then speech engines may take the grace each. */
-export function stopSeconds({ stopGraceMs }: Setup): number {
-  return Math.ceil((3 * stopGraceMs) / 1000) + 15;
+export function stopSeconds({ stopGraceMs, stopDelayMs }: Setup): number {
+  return Math.ceil((stopDelayMs + 3 * stopGraceMs) / 1000) + 15;
 }
 
 /** Of a service that runs in place, on this machine. */

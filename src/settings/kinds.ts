@@ -3,6 +3,7 @@ import { GatewayError } from "../core/errors.ts";
 import { keepAliveMs } from "../core/keep-alive.ts";
 import { type PresetAllow, presetAllowProblem } from "../core/preset-keys.ts";
 import { longestTimerMs } from "../core/steady.ts";
+import { type Network, networkOf } from "./networks.ts";
 
 export interface SettingRow<Value = unknown> {
   /** Without dashes. */
@@ -81,6 +82,15 @@ export const origins = kind((given, name) =>
     if (url && (url.origin === bare || (url.origin === "null" && /^[a-z][a-z0-9+.-]*:\/\/[\w.-]+$/.test(bare))))
       return bare;
     throw invalid(name, "must list origins such as https://chat.example");
+  }),
+);
+
+/** Networks in CIDR notation, or single addresses. */
+export const networks = kind((given, name): readonly Network[] =>
+  entriesOf(given).map((entry) => {
+    const network = networkOf(entry);
+    if (network !== null) return network;
+    throw invalid(name, `must list networks such as 10.0.0.0/8 or fd00::/8, not ${JSON.stringify(entry)}`);
   }),
 );
 

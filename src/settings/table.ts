@@ -5,6 +5,7 @@ import {
   count,
   duration,
   list,
+  networks,
   oneOf,
   optional,
   origins,
@@ -63,6 +64,11 @@ export const settingTable = {
     "10",
     "Seconds from TERM to KILL for a process; responses in flight get as long when the gateway stops.",
   ),
+  stopDelayMs: seconds()(
+    "stop-delay",
+    "0",
+    "Seconds after TERM in which requests are still taken while /readyz responds 503, so that a load balancer sends new ones elsewhere before any is refused.",
+  ),
   silenceLimitMs: seconds()(
     "silence-limit",
     "20",
@@ -103,6 +109,16 @@ export const settingTable = {
     "",
     "Origins (https://HOST) whose web pages may call the gateway, separated by commas.",
     "GATEWAY_CORS_ORIGINS",
+  ),
+  metricsOpen: networks(
+    "metrics-open",
+    "",
+    "Networks (10.0.0.0/8, fd00::/8) that may read /metrics without a license key, by address or by a name of --allow-host; separated by commas.",
+  ),
+  metricsNames: oneOf("gateway", "vllm")(
+    "metrics-names",
+    "gateway",
+    "Names of the load signals in /metrics: the gateway's own, or vLLM's beside them (vllm), for endpoint pickers.",
   ),
   nativePrefix: prefix("native-prefix", "/alpha/api", "Path of Ollama's API; it is at /api too."),
   compatPrefix: prefix("compat-prefix", "/beta/v1", "Path of OpenAI's API; it is at /v1 too."),

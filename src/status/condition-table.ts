@@ -241,7 +241,7 @@ export const conditionTable = {
       Fits: yes("It fits into the memory that models may take; the message has the numbers."),
       TooLarge: no(
         "It needs more memory than models may take; the message has the largest context that would fit.",
-        "Set this context, or use a smaller file of the model.",
+        "Set a smaller context, use a smaller file of the model, or let models take more memory.",
       ),
       Estimating: unknown("The engine is being asked what it needs."),
       NotEstimated: unknown("What it needs is not known; the message says why."),

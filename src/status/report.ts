@@ -68,6 +68,7 @@ export function statusReport(input: ReportInput): StatusReport {
     sync: syncOf(conditions, isObserved),
     health: healthOf(conditions, desired.document.suspend),
     generation: desired.generation,
+    documentHash: desired.hash,
     observedGeneration: pass?.desired.generation ?? 0,
     lastPass: timeOf(input.passedAt),
     applied: desired.applied,

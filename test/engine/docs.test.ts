@@ -1,7 +1,7 @@
 // Every command in the `sh` blocks of README.md and docs/ is run as a reader would, against one gateway with its hub and engines.
 import assert from "node:assert/strict";
 import { type ExecFileOptions, execFile } from "node:child_process";
-import { appendFile, copyFile, mkdir, symlink } from "node:fs/promises";
+import { appendFile, copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { packageRoot } from "../../src/settings/settings.ts";
@@ -12,6 +12,7 @@ import { whisperServer } from "../support/engine.ts";
 import { type GatewayFolders, makeFolders } from "../support/folders.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, talkingModel } from "../support/models.ts";
+import { putOllamaModel } from "../support/ollama-store.ts";
 import { sherpa } from "../support/sherpa.ts";
 import { addSpeechRepos } from "../support/speech.ts";
 
@@ -105,6 +106,11 @@ async function startReader(t: TestContext): Promise<Reader> {
   // In the file: what a call has set is taken out by the page that shows `reset`.
   const speech = "speech: { transcription: { model: base.en }, synthesis: { voice: en_US-lessac-medium } }";
   await appendFile(folders.configPath, `\n${speech}\n`);
+  // What docs/from-ollama.md and docs/from-llama-swap.md move in from.
+  const talker = modelBytes(talkingModel("mover"));
+  await putOllamaModel(join(folders.root, ".ollama", "models"), "mover/latest", { layers: { model: talker } });
+  await writeFile(join(folders.root, "mover-Q8_0.gguf"), talker);
+  await writeFile(join(folders.root, "config.yaml"), "models: { swapped: { cmd: llama-server -m mover-Q8_0.gguf } }\n");
   // The repository of docs/gitops.md, with the file that the document names.
   for (const file of [basename(folders.configPath), starterFileName])
     await copyFile(join(folders.stateDir, file), join(folders.root, file));

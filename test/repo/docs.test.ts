@@ -29,6 +29,7 @@ test("every flag and variable that a page names exists", () => {
     ...Object.keys(commandFlags).map((flag) => `--${flag}`),
     // llama-server's own.
     "--list-devices",
+    ..."--alias --ctx-size --mmproj --lora --chat-template-file --temp --log-file".split(" "),
     // curl's own.
     "--data-binary",
     // Docker's, kubectl's, npm's, systemctl's own.

@@ -3,7 +3,6 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
 import { main } from "../../src/cli/main.ts";
 import { packageRoot } from "../../src/settings/settings.ts";
 import { cleanUp, type Ending } from "./clean-up.ts";
@@ -104,7 +103,7 @@ export async function startCommand(
 }
 
 export async function runCommand(
-  t: TestContext,
+  t: Ending,
   folders: GatewayFolders,
   args: readonly string[],
   extra: Readonly<Record<string, string>> = {},

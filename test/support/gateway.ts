@@ -146,12 +146,15 @@ export function eventsOf(gateway: Gateway, type: string): readonly JournalEvent[
   return gateway.journal.since("0").filter((event) => event.type === type);
 }
 
-/** Ids of the models in the order in which the router began to load them. */
+/** Ids of the models in the order in which the router began to load them, as far back as the journal goes. */
 export function loadsBegun({ gateway }: TestGateway): string[] {
-  return eventsOf(gateway, "model").flatMap(({ data }) => {
-    const { model, event, data: state } = data as { model: string; event: string; data?: { status?: string } };
-    return event === "model_status" && state?.status === "loading" ? [model] : [];
-  });
+  return eventsOf(gateway, "model").flatMap((event) => loadBegun(event) ?? []);
+}
+
+/** The id of the model that the router began to load. */
+export function loadBegun({ type, data: entry }: JournalEvent): string | null {
+  const { model, event, data } = entry as { model: string; event?: string; data?: { status?: string } };
+  return type === "model" && event === "model_status" && data?.status === "loading" ? model : null;
 }
 
 /** Reads an SSE chat stream; `onText` sees each piece. Answers with the text, and whether it ended with its end mark. */

@@ -99,7 +99,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
   }
 
   const loop = createLoop({
-    desired: (): DesiredState => ({ generation, tree: { version: 1 }, document, etag: "", applied: null }),
+    desired: (): DesiredState => ({ generation, tree: { version: 1 }, document, hash: "", etag: "", applied: null }),
     observer: {
       observe: async () => {
         looks++;

@@ -20,7 +20,7 @@ interface Series {
 function readMetrics(text: string): Scrape {
   const all = text.split("\n").flatMap((line): Series[] => {
     if (line === "" || line.startsWith("#")) return [];
-    const [, name = "", labels = "", value = ""] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? assert.fail(line);
+    const [, name = "", labels = "", value = ""] = /^([\w:]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? assert.fail(line);
     const pairs = [...labels.matchAll(/(\w+)=("(?:[^"\\]|\\.)*")/g)];
     return [
       {

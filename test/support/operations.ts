@@ -47,7 +47,7 @@ export const operations: readonly Operation[] = Object.entries(routesByFamily).f
         .replace("*", `{${rest}}`)
         .replace(/:(\w+)/g, "{$1}"),
       summary,
-      key: licenseKey,
+      key: licenseKey === "network" ? "required" : licenseKey,
       ...(scope && { scope }),
       parameters: params,
       ...(querystring && { query: querystring }),

@@ -21,6 +21,7 @@ export function setupWith(more: Partial<Setup> = {}): Setup {
     engineFlags: [],
     variables: {},
     stopGraceMs: 10_000,
+    stopDelayMs: 0,
     ...more,
   };
 }

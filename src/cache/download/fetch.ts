@@ -13,7 +13,7 @@ import { coveredBytes, type Extents, frontOf } from "./extents.ts";
 import { following, hasDigest, isGitDigest } from "./hash.ts";
 import { holdPaths } from "./in-use.ts";
 import { cleanRepo, removeEmptyFolders } from "./leftovers.ts";
-import { carryOver, linkSnapshot, readRef, writeRef } from "./link.ts";
+import { carryOver, linkBlob, linkSnapshot, readRef, writeRef } from "./link.ts";
 import { fileAt, kept, openPartial, type PartialFile } from "./partial-file.ts";
 import type { PartialEntry } from "./partials.ts";
 import { createReporter, type PullProgress, type Reporter } from "./progress.ts";
@@ -73,6 +73,8 @@ export interface Delivery extends Omit<PulledModel, "files"> {
   fill(file: HubFile, target: Target): Promise<void>;
   /** A local file with the same bytes. */
   readonly cloneOf?: (file: HubFile) => string | undefined;
+  /** A local file with the same bytes that is never written again: the blob becomes a link to it, which takes no disk space. */
+  readonly linkOf?: (file: HubFile) => string | undefined;
 }
 
 export interface Target {
@@ -120,14 +122,20 @@ export async function bring(options: FetchOptions, delivery: Delivery): Promise<
 
 async function bringInTurn(options: FetchOptions, delivery: Delivery): Promise<PullResult> {
   const { cacheDir, signal, gateway, tuning } = options;
-  const { repo, files, cloneOf } = delivery;
+  const { repo, files, cloneOf, linkOf } = delivery;
   const progress = createReporter(files, options.onProgress);
   const space = createDiskSpace(() => options.freeBytes(cacheDir));
   /** By blob; each is locked until its end. */
   const partials = new Map<string, PartialFile>();
+  /** By blob, what it becomes a link to. */
+  const links = new Map<string, string>();
   try {
     const origins = await originsOf(options, delivery, progress);
-    const missing = files.filter((file) => !origins.has(file));
+    for (const file of files) {
+      const original = origins.has(file) ? undefined : linkOf?.(file);
+      if (original !== undefined) links.set(blobName(file), original);
+    }
+    const missing = files.filter((file) => !origins.has(file) && !links.has(blobName(file)));
     const resumedBytes = await keptBytes(cacheDir, repo, missing);
     if (missing.length > 0) {
       // First: a pull that is refused leaves no folder.
@@ -137,7 +145,7 @@ async function bringInTurn(options: FetchOptions, delivery: Delivery): Promise<P
     }
     for (const file of files) {
       const name = blobName(file);
-      if (!origins.has(file) && !partials.has(name)) {
+      if (missing.includes(file) && !partials.has(name)) {
         const path = partialPath(cacheDir, repo, name);
         const about = { model: modelOf(delivery), size: file.size, gateway };
         const partial = await openPartial({
@@ -149,7 +157,7 @@ async function bringInTurn(options: FetchOptions, delivery: Delivery): Promise<P
         partials.set(name, partial);
         await store({ options, delivery, file, partial, space, progress });
       }
-      await requireGguf(repo, file, partials.get(name)?.path ?? blobPath(cacheDir, repo, name));
+      await requireGguf(repo, file, links.get(name) ?? partials.get(name)?.path ?? blobPath(cacheDir, repo, name));
     }
     // Not wanted any more: it is not shown then.
     if (signal.aborted) throw cancelled(repo);
@@ -158,6 +166,7 @@ async function bringInTurn(options: FetchOptions, delivery: Delivery): Promise<P
     const [first] = files;
     if (first) progress.report(first, first.size, "linking");
     for (const [name, partial] of partials) await partial.finish(blobPath(cacheDir, repo, name));
+    for (const [name, original] of links) await linkBlob(cacheDir, repo, name, original);
     await show(cacheDir, pulled, delivery.tree);
     return { ...pulled, downloadedBytes: progress.downloadedBytes(), resumedBytes };
   } catch (error) {

@@ -6,7 +6,7 @@ import { basename } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import { type ModelId, repoOf } from "../../core/ids.ts";
 import { cancelled } from "../../hub/errors.ts";
-import { fileNameFor } from "../layout/import-name.ts";
+import { contentDigest, fileNameFor } from "../layout/import-name.ts";
 import type { HubFile } from "../layout/select.ts";
 import { gapsOf } from "./extents.ts";
 import { bring, type FetchOptions, type PullResult, type Target } from "./fetch.ts";
@@ -21,8 +21,8 @@ export interface ImportOptions extends Omit<FetchOptions, "isStillWanted"> {
 }
 
 /**
- * Throws `source_missing`, `not_a_model`, `disk_full`, `cache_unwritable`, `cancelled`. A sharded model is imported by any of
- * its shards.
+ * Throws `source_missing`, `not_a_model`, `checksum_mismatch`, `disk_full`, `cache_unwritable`, `cancelled`. A sharded model is
+ * imported by any of its shards; a file that its store names by its content is linked.
  */
 export async function importModel({ id, source, ...options }: ImportOptions): Promise<PullResult> {
   const { cacheDir, signal } = options;
@@ -30,10 +30,11 @@ export async function importModel({ id, source, ...options }: ImportOptions): Pr
   const paths = new Map<HubFile, string>();
   for (const path of await requireShards(source)) {
     const { size } = await stat(path);
-    paths.set(
-      { path: fileNameFor(id, basename(path)), size, oid: "", sha256: await hashFile(path, false, signal) },
-      path,
-    );
+    const sha256 = await hashFile(path, false, signal);
+    const named = contentDigest(path);
+    if (named !== null && named !== sha256)
+      throw new GatewayError("checksum_mismatch", `${path} has other bytes than its name promises`);
+    paths.set({ path: fileNameFor(id, basename(path)), size, oid: "", sha256 }, path);
   }
   // One snapshot for all local models of a repository: the router lists only the one that refs/main names.
   const commit = (await readRef(cacheDir, repo, "main")) ?? createHash("sha1").update(repo).digest("hex");
@@ -47,6 +48,7 @@ export async function importModel({ id, source, ...options }: ImportOptions): Pr
     tree: [],
     fill: (file, target) => copy(paths.get(file) ?? "", file.size, target, signal),
     cloneOf: (file) => paths.get(file),
+    linkOf: (file) => (contentDigest(paths.get(file) ?? "") === null ? undefined : paths.get(file)),
   });
 }
 

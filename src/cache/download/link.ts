@@ -2,7 +2,7 @@
 // A ref is written last and in one step, as a reader takes it for "all of this is there".
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, link, readFile, readlink, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { copyFile, link, readFile, readlink, realpath, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { ignoreDangling, isAbsent } from "../../core/errors.ts";
 import { isCommit } from "../../core/ids.ts";
@@ -114,6 +114,18 @@ async function putLink({
   const source = blobPath(cacheDir, repo, blob);
   if (await sameFile(place, source)) return;
   await replace(place, cacheDir, repo, (temporary) => linkFile(source, linkTarget(path, blob), temporary, ways));
+}
+
+/**
+ * Makes a blob of a file elsewhere, by a hard link: then it stays when the original is deleted. On another file system, or where the
+ * system allows no hard link to a file of another user, by a symlink.
+ */
+export async function linkBlob(cacheDir: string, repo: string, blob: string, original: string): Promise<void> {
+  const place = blobPath(cacheDir, repo, blob);
+  // Of a hard link to a symlink the target would be another one in another folder.
+  const file = await realpath(original);
+  await replace(place, cacheDir, repo, (temporary) => linkFile(file, file, temporary, ["hardlink", "symlink"]));
+  await syncFolder(dirname(place));
 }
 
 /** Makes `place` lead to a file, the symlink by `target`; where there are no links it is a copy. */

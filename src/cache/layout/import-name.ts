@@ -12,6 +12,14 @@ export function fileNameFor(id: ModelId, file: string): string {
   return isSafePath(plain) && hasTag(plain) ? plain : `${id.tag}${suffix}.gguf`;
 }
 
+/**
+ * The sha256 in the name of a file that a store names by its content, as Ollama does: it is never written again, so a link to it
+ * is as good as a copy. Null for other files, which their owner may overwrite in place.
+ */
+export function contentDigest(path: string): string | null {
+  return /(?:^|[\\/])sha256-([0-9a-f]{64})$/.exec(path)?.[1] ?? null;
+}
+
 /** All shards of the model that the source is one of, in order. */
 export function shardPaths(source: string): string[] {
   const shard = shardOf(source);

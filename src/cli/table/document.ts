@@ -42,6 +42,28 @@ export const documentCommands: Commands = {
     examples: ["wait --for ready", "wait --for model=acme/alpha:Q8_0 --timeout 600"],
     run: async (line) => (await import("../wait.ts")).waitCommand(line),
   },
+  "import ollama": {
+    operands: "[FOLDER]",
+    shown: "[--write]",
+    flags: ["state", "config", "preset-allow", "write", "json"],
+    summary: "print Ollama's models as a document; with --write add them",
+    notes:
+      "FOLDER has manifests and blobs; without it OLLAMA_MODELS, or where Ollama has it. The gateway links the files, and copies none. What has no counterpart is listed on standard error.",
+    exit: "0, 1 error, or no model",
+    examples: ["import ollama", "import ollama /srv/ollama/models --write"],
+    run: async (line) => (await import("../import/import-ollama.ts")).importOllamaCommand(line),
+  },
+  "import llama-swap": {
+    operands: "FILE",
+    shown: "[--write]",
+    flags: ["state", "config", "preset-allow", "write", "json"],
+    summary: "print llama-swap's models as a document; with --write add them",
+    notes:
+      "- is standard input. What has no counterpart is listed on standard error, with its line. Files on this machine are copied into the model cache, as clones where the file system has them.",
+    exit: "0, 1 error, or no model",
+    examples: ["import llama-swap config.yaml", "import llama-swap config.yaml --write"],
+    run: async (line) => (await import("../import/import-llama-swap.ts")).importLlamaSwapCommand(line),
+  },
   export: {
     operands: "",
     flags: [...gateway, "config", "preset-allow", "json"],

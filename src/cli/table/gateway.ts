@@ -14,12 +14,13 @@ export const gatewayCommands: Commands = {
   },
   status: {
     operands: "",
-    shown: "[--watch]",
-    flags: [...gateway, "json", "watch"],
+    shown: "[--watch] [--all URL,…]",
+    flags: [...gateway, "json", "watch", "all"],
     summary: "show what is true, and what needs attention first",
-    notes: "--watch draws it again each second.",
-    exit: "0 ready, 2 not ready, 1 error, or gateway.yaml is not in force",
-    examples: ["status", "status --watch"],
+    notes:
+      "--watch draws it again each second. --all compares gateways: whether they are at the same document, and what each has loaded; one license key for all.",
+    exit: "0 ready, 2 not ready, 1 error, or gateway.yaml is not in force; of --all 0 the same document, 1 not, or one does not answer",
+    examples: ["status", "status --all http://10.0.0.11:8484,http://10.0.0.12:8484"],
     run: async (line) => (await import("../status.ts")).statusCommand(line),
   },
   doctor: {

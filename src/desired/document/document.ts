@@ -111,6 +111,8 @@ export interface DesiredState {
   readonly generation: number;
   readonly tree: DocumentTree;
   readonly document: Desired;
+  /** SHA-256 of the document, in hex: gateways with the same document have the same one. */
+  readonly hash: string;
   readonly etag: string;
   /** Null: no file was applied yet. It may change without a new generation: a comment, another revision. */
   readonly applied: Frozen<AppliedFile> | null;

@@ -82,6 +82,8 @@ function createEntry(
 export function createInstances(warn: (message: string, fields: object) => void, onGone: () => void = () => undefined) {
   const current = new Map<string, Entry>();
   const detached = new Set<Entry>();
+  /** Of the router that runs. */
+  let routerPid: number | null = null;
 
   function free(entry: Entry): void {
     detached.delete(entry);
@@ -101,6 +103,7 @@ export function createInstances(warn: (message: string, fields: object) => void,
   return {
     /** Brings the table up to date with the router's list. */
     update: (pid: number, key: string, models: readonly RouterModel[]): void => {
+      routerPid = pid;
       const loaded = new Map(models.flatMap((model) => (originOf(model) === null ? [] : [[model.id, model]])));
       for (const entry of current.values()) {
         const model = loaded.get(entry.id);
@@ -115,10 +118,16 @@ export function createInstances(warn: (message: string, fields: object) => void,
     },
     /** The router is dead: instances in use live until their responses have ended. */
     detachAll: (): void => {
+      routerPid = null;
       for (const entry of current.values()) detach(entry);
     },
     get: (id: string): Instance | null => current.get(id) ?? null,
     list: (): readonly Instance[] => [...current.values()],
+    /** Of their processes, and of those that are being loaded or ended (Linux). */
+    pids: (): readonly number[] => {
+      const children = routerPid === null ? [] : childrenOf(routerPid).map(Number);
+      return [...new Set([...[...current.values()].flatMap(({ pid }) => pid ?? []), ...children])];
+    },
     /** Processes with responses in flight. */
     usedPids: (): ReadonlySet<number> =>
       new Set([...current.values(), ...detached].flatMap(({ users, pid }) => (users > 0 && pid !== null ? [pid] : []))),

@@ -7,14 +7,19 @@ import type { Catalog } from "../../catalog/catalog.ts";
 import type { Instances } from "../../engines/llama/instances.ts";
 import { memoryOf } from "../../engines/process/memory.ts";
 import { needBody } from "../../memory/need.ts";
-import { type MeteredParts, samplesOf } from "../../metrics/samples.ts";
+import { type MeteredParts, scrapedFrom } from "../../metrics/samples.ts";
 import { contentType, metricsText } from "../../metrics/text.ts";
+import { vllmText } from "../../metrics/vllm.ts";
+import type { Settings } from "../../settings/settings.ts";
 import { finding, notServing } from "../../status/finding.ts";
 import { type StatusReport, shortReport } from "../../status/report.ts";
 import { routesOf } from "../server/route.ts";
 
 /** Nothing is known yet. */
 export const firstLook = { reason: "Starting", message: "the first pass is not complete" } as const;
+
+/** Gateways with the same document send the same. */
+const documentHeader = "x-document-hash";
 
 /** ms. A report on 2000 models takes 10 ms to make, and requests for it need no license key. */
 const strangersReportAge = 500;
@@ -23,9 +28,11 @@ export interface StatusRoutesDeps {
   readonly catalog: Pick<Catalog, "find" | "view">;
   readonly router: { readonly instances: Pick<Instances, "get"> };
   readonly reportFor: (request: FastifyRequest) => StatusReport;
-  /** The gateway stops. */
-  readonly stopping: AbortSignal;
+  readonly status: () => StatusReport;
+  /** The gateway is told to stop: it may take requests for a while yet. */
+  readonly leaving: AbortSignal;
   readonly meters: MeteredParts;
+  readonly metricsNames: Settings["metricsNames"];
 }
 
 const { get } = routesOf<StatusRoutesDeps>();
@@ -68,8 +75,10 @@ export const statusRoutes = [
       503: { description: "Chats cannot be served yet, or no longer.", ...json(readyzSchema) },
     },
     config: { licenseKey: "none", probe: true },
-    handler: ({ reportFor, stopping }, request, reply) => {
-      const problem = stopping.aborted ? finding("Ready", "ShuttingDown") : problemIn(reportFor(request));
+    handler: ({ reportFor, leaving }, request, reply) => {
+      const report = reportFor(request);
+      void reply.header(documentHeader, report.documentHash);
+      const problem = leaving.aborted ? finding("Ready", "ShuttingDown") : problemIn(report);
       if (!problem) return { status: "ok", reason: "Serving", message: "chats can be served" };
       void reply.code(503);
       return { status: "unready", reason: problem.reason, message: problem.message };
@@ -79,8 +88,13 @@ export const statusRoutes = [
     operationId: "metrics",
     summary: "Get metrics for Prometheus",
     response: ok("Gauges, counters and histograms.", { content: { "text/plain": { schema: textSchema } } }),
-    handler: ({ reportFor, meters }, request, reply) =>
-      reply.type(contentType).send(metricsText(samplesOf(reportFor(request), meters))),
+    config: { licenseKey: "network" },
+    // Pickers compare gateways by what is true now: none of its clients is a stranger.
+    handler: ({ status, meters, metricsNames }, _request, reply) => {
+      const { samples, load } = scrapedFrom(status(), meters);
+      const further = metricsNames === "vllm" ? vllmText(load, Date.now() / 1000) : "";
+      return reply.type(contentType).send(metricsText(samples) + further);
+    },
   }),
   get("/openapi.json", {
     operationId: "openapi",

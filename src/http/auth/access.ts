@@ -5,14 +5,18 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
 import type { KeyScope } from "../../keys/key-list.ts";
 import type { LicenseKeys } from "../../keys/license-keys.ts";
+import { createNetworks, type Network } from "../../settings/networks.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
-import { isAllowedHost, isAllowedOrigin } from "./guards.ts";
+import { isAddress, isAllowedHost, isAllowedOrigin } from "./guards.ts";
 import { presentedKeys } from "./presented.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Without a key: `none` answers as always, `short` answers what anyone may read. Absent: a key is needed. */
-    readonly licenseKey?: "none" | "short";
+    /**
+     * Without a key: `none` answers as always, `short` answers what anyone may read, `network` answers clients of the open networks.
+     * Absent: a key is needed.
+     */
+    readonly licenseKey?: "none" | "short" | "network";
     /** A key of this scope is enough. Absent: it takes one of scope `all`. */
     readonly scope?: "chat";
   }
@@ -33,18 +37,23 @@ export interface AccessOptions {
   readonly allowedHosts: readonly string[];
   /** Origins whose pages may call, as browsers write them. */
   readonly corsOrigins: readonly string[];
+  /** Clients that need no key for a route of `network`. */
+  readonly metricsOpen: readonly Network[];
 }
 
 export interface Access {
   /** What the client may do by its keys; null: nothing that takes a key. */
   readonly scopeNow: (request: IncomingMessage) => KeyScope | null;
   readonly keyName: (request: IncomingMessage) => string | null;
+  /** It comes from an open network. */
+  readonly isOpenTo: (request: IncomingMessage) => boolean;
   /** Why it is refused by its host and origin. `url`: without a key in it. */
   readonly refusalOf: (request: IncomingMessage, url: string | undefined) => GatewayError | null;
 }
 
 export function createAccess(options: AccessOptions): Access {
   const { keys, loopback } = options;
+  const networks = createNetworks(options.metricsOpen);
   const scopeNow = (request: IncomingMessage): KeyScope | null => {
     if (loopback && !keys.areRequired()) return "all";
     let scope: KeyScope | null = null;
@@ -61,13 +70,17 @@ export function createAccess(options: AccessOptions): Access {
     const key = known.find((each) => keys.scopeOf(each) === "all") ?? known[0];
     return key === undefined ? null : keys.nameOf(key);
   };
-  return { scopeNow, keyName, refusalOf: createGuard(options) };
+  // The socket's address: a client may write anything into X-Forwarded-For. A page of another site that has its own name point here
+  // would come from an open network too, with its name as the host.
+  const isOpenTo = ({ socket, headers: { host } }: IncomingMessage): boolean =>
+    networks.has(socket.remoteAddress) && (isAddress(host) || isAllowedHost(host, options.allowedHosts));
+  return { scopeNow, keyName, isOpenTo, refusalOf: createGuard(options) };
 }
 
 /** Adds the hooks that refuse, before a body is read or a model is looked up. */
 export function installAccess(
   app: FastifyInstance,
-  { scopeNow, keyName, refusalOf }: Access,
+  { scopeNow, keyName, isOpenTo, refusalOf }: Access,
   corsOrigins: readonly string[],
 ): void {
   app.decorateRequest("keyScope", null);
@@ -94,7 +107,7 @@ export function installAccess(
     if (scope === null) limitBodyTime(request.raw);
     if (covers(scope, request)) return done();
     const { config, url } = request.routeOptions;
-    if (config.licenseKey !== undefined) return done();
+    if (config.licenseKey === "network" ? isOpenTo(request.raw) : config.licenseKey !== undefined) return done();
     if (scope !== null) {
       const message = `${request.method} ${url ?? ""} is beyond the scope of this license key, which is ${scope}`;
       return done(new GatewayError("scope_missing", message));

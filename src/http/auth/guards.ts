@@ -10,6 +10,11 @@ export function isAllowedHost(host: string | undefined, further: readonly string
   );
 }
 
+/** The Host header is an address, which no name can be made to point at. */
+export function isAddress(host: string | undefined): boolean {
+  return isIP(host?.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1") ?? "") !== 0;
+}
+
 export interface OriginRules {
   /** The request's own Host header. */
   readonly host: string | undefined;

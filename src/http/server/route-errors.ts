@@ -58,7 +58,8 @@ export interface AnsweringRoute {
 /** Every code that a route may answer with, except `internal`, which is a defect. */
 export function errorCodesOf({ method, schema, config = {} }: AnsweringRoute): ErrorCode[] {
   const codes = new Set<ErrorCode>(["forbidden_origin", ...(config.errors ?? [])]);
-  if (config.licenseKey === undefined) codes.add("unauthorized").add("scope_missing");
+  if (config.licenseKey === undefined || config.licenseKey === "network")
+    codes.add("unauthorized").add("scope_missing");
   if (schema.querystring) codes.add("invalid_request");
   if (method !== "GET") {
     // A body is read even where none is asked for.

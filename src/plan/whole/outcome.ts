@@ -1,5 +1,7 @@
 // The world after an action, as the action leaves it when all goes well; or why it will fail. Pure: the plan is made of these
 // outcomes, one after the other, and a test holds them against the real ones.
+
+import { contentDigest } from "../../cache/layout/import-name.ts";
 import type { ErrorCode } from "../../core/error-catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Desired } from "../../desired/document/document.ts";
@@ -105,7 +107,9 @@ function imported(action: Extract<Action, { kind: "model.import" }>, world: Worl
   const source = observed.sources.get(action.source);
   if (source?.stamp === null) return fails("source_missing", `${source.path} is not there`);
   const stored = ended(observed, action, afterImport(observed, action, now));
-  return tooLarge(observed, source?.bytes ?? 0) ?? done(world, stored, source?.bytes ?? null);
+  // What is linked takes no disk space.
+  const bytes = contentDigest(action.source) === null ? source?.bytes : 0;
+  return tooLarge(observed, bytes ?? 0) ?? done(world, stored, bytes ?? null);
 }
 
 function removed(action: Extract<Action, { kind: "model.remove" }>, { desired, observed }: World): Outcome {

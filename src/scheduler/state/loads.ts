@@ -5,7 +5,7 @@ import type { Event, WorkersVerdict } from "./events.ts";
 import { failSettings } from "./fallbacks.ts";
 import { failLoad } from "./load-failures.ts";
 import { isBelieved, type Load, type Model } from "./model.ts";
-import { behindUntil, isUnsettled, leftForTooLarge, placedBeside, wantedFor } from "./placed.ts";
+import { behindUntil, leftForTooLarge, placedBeside, wantedFor } from "./placed.ts";
 import { fitsBeside, idleOf, type Room, roomFor, turnAfter } from "./placement.ts";
 import { pinnedError, reject } from "./queues.ts";
 import { nextInOrder } from "./slot-order.ts";
@@ -19,7 +19,7 @@ const recheckMs = 1_000;
 /** How often the router's list is read while a load or an unload is under way and no event came. */
 const resyncMs = 1_000;
 /** How often memory that no model accounts for is read again. */
-const unsettledMs = 500;
+const leftoversMs = 500;
 /** Calls in a row that the router may break off, and ms between them. */
 const mostBrokenOff = 8;
 const brokenOffMs = 250;
@@ -57,7 +57,7 @@ export function startNext(state: State): void {
 function waitsFor(state: State, room: Room): boolean {
   state.isCrowded = true;
   wake(state, room.kind === "wait" ? room.until : Number.POSITIVE_INFINITY);
-  if (isUnsettled(state)) wake(state, state.now + unsettledMs);
+  if (state.world.memory.hasLeftovers()) wake(state, state.now + leftoversMs);
   const yields = room.kind === "wait" ? room.yields : null;
   if (state.yielding === yields) return false;
   // A model that is idle already leaves as soon as it yields.
@@ -84,7 +84,6 @@ function beginLoad(state: State, model: Model): void {
     progressAt: state.now,
     timeout: null,
     isUnwanted: false,
-    limits: null,
   };
   emit(state, { kind: "checkWorkers", id, isLate: state.now - (workersSince ?? state.now) >= workersMs });
 }
@@ -110,10 +109,8 @@ export function workersChecked(state: State, verdict: WorkersVerdict): void {
     return reject(state, load.id, verdict.error);
   }
   // Much may have changed while the workers were checked.
-  const wanted = wantedFor(state, model);
-  if (!isWanted(state, model) || !fitsBeside(wanted, placedBeside(state, load.id))) return endLoad(state);
-  // Not those beside a process of it that is loading already, as one whose load was given up.
-  load.limits = isUnsettled(state) ? null : wanted.limits;
+  if (!isWanted(state, model) || !fitsBeside(wantedFor(state, model), placedBeside(state, load.id)))
+    return endLoad(state);
   load.phase = "starting";
   load.since = state.now;
   load.progressAt = state.now;

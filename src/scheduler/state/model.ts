@@ -1,7 +1,6 @@
 // What the state holds of one model, and of what is being done to models: unloads, the one load, drains.
 import type { FailingLoad, Ticket, WaitReason } from "./events.ts";
 import { noTurn, type Turn } from "./placement.ts";
-import type { ByDevice } from "./world.ts";
 
 /** Everything that is known of one model; dropped when nothing is. */
 export class Model {
@@ -88,8 +87,6 @@ export interface Load {
   timeout: string | null;
   /** Unloaded on request: no failure of the model. */
   isUnwanted: boolean;
-  /** What all models could take before its process started; null: that is not known. */
-  limits: ByDevice | null;
 }
 
 export interface Drain {

@@ -3,7 +3,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { placedValues } from "../../plan/observed.ts";
 import type { Model } from "./model.ts";
 import { fitsBeside, noTurn, type Placed, type Wanted } from "./placement.ts";
-import { isHeld, isLoading, type State } from "./state.ts";
+import { isHeld, type State } from "./state.ts";
 import type { ByDevice } from "./world.ts";
 
 /** How long a load waits for an edit to reach the router, which takes tens of ms. */
@@ -17,9 +17,7 @@ export function behindUntil({ world, behindSince }: State): number {
 
 export function wantedFor(state: State, { id, isShort }: Model): Wanted {
   const { modelsMax, memory } = state.world;
-  // A process that is being loaded is no model's yet, and would count as another program's.
-  const limits = state.load?.limits ?? memory.limits();
-  return { slots: modelsMax, takes: memory.need(id) ?? noBytes, limits, isShort };
+  return { slots: modelsMax, takes: memory.need(id) ?? noBytes, limits: memory.limits(), isShort };
 }
 
 export function placedBeside(state: State, id: string): Placed[] {
@@ -43,22 +41,14 @@ function placedModel(state: State, id: string): Placed {
   };
 }
 
-/** What no model accounts for holds memory, for a moment: what does not fit now may fit then. */
-export function isUnsettled(state: State): boolean {
-  const { listed, loaded, memory } = state.world;
-  if (memory.hasLeftovers()) return true;
-  // Where the limits were read before its process started, that one is accounted for.
-  const isKnown = (id: string): boolean => loaded.has(id) || (isLoading(state, id) && state.load?.limits !== null);
-  return [...listed].some(([id, value]) => placedValues.has(value) && !isKnown(id));
-}
-
 /** What would be left for a model that never fits, alone or beside the pinned ones; null: it may fit. */
 export function leftForTooLarge(state: State, model: Model): ByDevice | null {
   if (!state.world.memory.need(model.id) || behindUntil(state) > state.now) return null;
   const wanted = wantedFor(state, model);
   const pinned = placedBeside(state, model.id).filter(({ isLeaving, pinned: stays }) => stays && !isLeaving);
   const fits = fitsBeside({ ...wanted, slots: Number.POSITIVE_INFINITY }, pinned);
-  return fits || isUnsettled(state) ? null : leftOf(wanted.limits, pinned);
+  // What leftovers hold is free in a moment.
+  return fits || state.world.memory.hasLeftovers() ? null : leftOf(wanted.limits, pinned);
 }
 
 /** Its requests wait until it is known what would fit. `too_large` */

@@ -66,7 +66,7 @@ export interface Memory {
   need(id: string): ByDevice | null | undefined;
   /** What a model in a slot takes: its need, or what it holds where that is more. */
   taken(id: string): ByDevice;
-  /** What all models together may take. While one is being loaded, what it takes already counts as taken by others. */
+  /** What all models together may take: what their processes hold already, loading ones too, is in it. */
   limits(): ByDevice;
   /** Processes of a router that is gone still hold memory, which counts as taken by others. */
   hasLeftovers(): boolean;

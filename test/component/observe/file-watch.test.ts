@@ -25,7 +25,7 @@ it("models that the document names are looked at, the others not; a source once 
   const document = toDesired(
     toTree({ version: 1, models: ["acme/demo:Q8_0", { id: "local/x:Q8_0", source: "x.gguf" }] }),
   );
-  const desired = { generation: 1, tree: { version: 1 }, document, etag: "", applied: null } as const;
+  const desired = { generation: 1, tree: { version: 1 }, document, hash: "", etag: "", applied: null } as const;
   const scanner = createCacheScanner(root);
   let observed: Observed | null = null;
   const pass = async (): Promise<void> => {
@@ -82,7 +82,7 @@ it("of many models each is looked at in its turn", async (t) => {
   for (const id of ids) await repo.plain(commit, `${id.slice("acme/demo:".length)}.gguf`, modelHead(id));
   await repo.main(commit);
   const document = toDesired(toTree({ version: 1, models: ids }));
-  const desired = { generation: 1, tree: { version: 1 }, document, etag: "", applied: null } as const;
+  const desired = { generation: 1, tree: { version: 1 }, document, hash: "", etag: "", applied: null } as const;
   const cache = await createCacheScanner(root).scan();
   assert.ok(cache.state === "known" && cache.value.models.length === ids.length);
   const observed = { cache, sources: new Map() } as unknown as Observed;

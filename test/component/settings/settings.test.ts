@@ -65,6 +65,7 @@ describe("settings", () => {
       loadTimeoutMs: 600_000,
       startTimeoutMs: 60_000,
       stopGraceMs: 10_000,
+      stopDelayMs: 0,
       silenceLimitMs: 20_000,
       waitTimeoutMs: 60_000,
       bodyLimit: 67_108_864,
@@ -77,6 +78,8 @@ describe("settings", () => {
       eventListeners: 256,
       allowedHosts: [],
       corsOrigins: [],
+      metricsOpen: [],
+      metricsNames: "gateway",
       licenseKey: undefined,
       licenseKeyFile: undefined,
       nativePrefix: "/alpha/api",
@@ -110,6 +113,14 @@ describe("settings", () => {
     assert.equal(read([], { GATEWAY_PORT: "" }).port, 8484);
     assert.equal(read(["--install-engine", "false"], { GATEWAY_INSTALL_ENGINE: "true" }).installEngine, false);
     assert.equal(read([], { GATEWAY_INSTALL_ENGINE: "false" }).installEngine, false);
+    assert.deepEqual(read(["--metrics-open", "10.0.0.0/8, FD00::/8"]).metricsOpen, [
+      { address: "10.0.0.0", bits: 8 },
+      { address: "fd00::", bits: 8 },
+    ]);
+    assert.match(
+      problem(["--metrics-open", "10.0.0.0/33"]).message,
+      /--metrics-open \(GATEWAY_METRICS_OPEN\) must list networks/,
+    );
     assert.deepEqual(read([], { GATEWAY_ALLOWED_HOSTS: " One.example, two ,," }).allowedHosts, ["one.example", "two"]);
     assert.deepEqual(read([], { GATEWAY_PRESET_ALLOW: "log-file, props" }).presetAllow, new Set(["log-file", "props"]));
     assert.equal(read(["--resync", "0.5"]).resyncMs, 500);

@@ -53,7 +53,7 @@ function passOf({
 }: Shown) {
   const observed = world(toDesired(tree), {});
   return {
-    desired: { generation: 1, tree, document: toDesired(tree), etag: "", applied: null },
+    desired: { generation: 1, tree, document: toDesired(tree), hash: "", etag: "", applied: null },
     observed: { ...observed, router: { ...observed.router, phase } },
     plan: { actions, held, findings, unmanaged: [], spared: [], rolledBack: new Set<string>(), autos: new Map() },
     running,

@@ -49,7 +49,10 @@ for (const [args, message] of [
   [["serve", "--json"], /^serve does not take --json, which is for models, show, /],
   [["plan", "now"], /^plan does not take "now"; /],
   [["plan", "--queue-limit", "3"], /^plan does not take --queue-limit, which is for serve, package; /],
-  [["status", "--config", "c"], /^status does not take --config, which is for plan, export, serve, /],
+  [
+    ["status", "--config", "c"],
+    /^status does not take --config, which is for plan, import ollama, import llama-swap, export, /,
+  ],
   [["serve", "now"], /^serve does not take "now"; /],
   [["serve", "--yes"], /^serve does not take --yes, which is for rm, gc; /],
   [["serve", "--version"], /^serve does not take --version, which is for version; /],

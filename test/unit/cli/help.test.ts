@@ -48,6 +48,10 @@ for (const [words, expected, models = false] of [
     ["bash", "fish", "zsh"],
   ],
   [["help", "key", "l"], ["list"]],
+  [
+    ["import", ""],
+    ["llama-swap", "ollama"],
+  ],
   [["run", "acme"], [], true],
   [["--port", "9000", "run", "acme"], [], true],
   [["run", "acme/alpha:Q8_0", "hi"], []],

@@ -30,6 +30,7 @@ const healthy: StatusBody = {
   sync: "Synced",
   health: "Healthy",
   generation: 7,
+  documentHash: "cd".repeat(32),
   observedGeneration: 7,
   lastPass: ago(12),
   applied: { sha256: "ab".repeat(32), revision: "3f2a9c1", by: "http:PUT /api/desired", at: ago(300) },

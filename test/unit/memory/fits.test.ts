@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { memoryText } from "../../../src/core/memory-text.ts";
 import { fitsFact } from "../../../src/memory/fits.ts";
-import { fitsIn, type Need, needOf } from "../../../src/memory/need.ts";
+import { fitsIn, leftBeside, type Need, needOf } from "../../../src/memory/need.ts";
 import { largestContext } from "../../../src/memory/remedy.ts";
 
 const gibibyte = 1024 ** 3;
@@ -29,6 +29,14 @@ test("sizes of memory", () => {
 test("a device has a limit by its name, ignoring case; without one it has none", () => {
   assert.equal(fitsIn(new Map([["cuda0", 9 * gibibyte]]), limits), false);
   assert.equal(fitsIn(new Map([["Vulkan1", 99 * gibibyte]]), limits), true);
+});
+
+test("what pinned models have is not left for others", () => {
+  const pinned = [new Map([["Host", 3 * gibibyte]]), new Map([["Host", 0.5 * gibibyte]])];
+  const left = leftBeside(limits, pinned);
+  assert.deepEqual(left, new Map([...limits, ["Host", 4 * gibibyte]]));
+  const { message } = fitsFact(need({ Host: 5.1 }), left, () => null, { where: "the pinned models leave" });
+  assert.equal(message, "It needs 5.1 GiB of main memory (estimated), where the pinned models leave 4.0 GiB.");
 });
 
 test("messages have the numbers and the remedy", () => {

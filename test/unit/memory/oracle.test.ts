@@ -63,3 +63,12 @@ test("what is not set and does not fit is estimated as the engine would choose i
   assert.deepEqual(asked, [...answers.keys()]);
   assert.deepEqual([...bytesOf(await oracle({ ...question, isFitted: false }))], [["CUDA0", 9000 * mebibyte]]);
 });
+
+test("of what cannot be understood the beginning is told", async () => {
+  const oracle = createOracle({ run: async () => `garbage ${"x".repeat(100_000)}`, totals: async () => new Map() });
+  const question = { key: "", runs: [["--model", "a"]], files: [], isFitted: false };
+  await assert.rejects(
+    oracle(question),
+    ({ message }: Error) => /sizes: garbage x+$/.test(message) && message.length < 300,
+  );
+});

@@ -31,7 +31,7 @@ test("settings that change no memory are left out", () => {
   );
 });
 
-test("a draft model is asked about by itself, with the context and its own types", () => {
+test("a draft model is asked about by itself, with the context and batches of its model and its own types, by any name", () => {
   const settings = {
     "ctx-size": "4096",
     "cache-type-k": "q4_0",
@@ -43,6 +43,15 @@ test("a draft model is asked about by itself, with the context and its own types
     "--model /cache/a.gguf --cache-type-k q4_0 --ctx-size 4096 --parallel 1 | " +
       "--model /cache/d.gguf --cache-type-k q8_0 --ctx-size 4096 --parallel 1",
   );
+  const others = {
+    "spec-draft-model": "d",
+    parallel: "4",
+    "ubatch-size": "32",
+    "flash-attn": "off",
+    "spec-draft-type-k": "q8_0",
+  };
+  assert.match(runOf(others), /--model d --cache-type-k q8_0 --flash-attn off --parallel 1 --ubatch-size 32$/);
+  assert.match(runOf({ ...others, "spec-draft-n-ubatch": "16" }), /--ubatch-size 32 .*--ubatch-size 16$/);
 });
 
 test("projector and adapters are files that are loaded whole", () => {

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { Registry } from "prom-client";
 import { type Family, type FamilyName, families, prefix } from "../../../src/metrics/families.ts";
 import { createRequestMeters } from "../../../src/metrics/requests.ts";
-import { type MeteredParts, samplesOf } from "../../../src/metrics/samples.ts";
+import { type MeteredParts, scrapedFrom } from "../../../src/metrics/samples.ts";
 import { labelText, metricsText, type Samples } from "../../../src/metrics/text.ts";
 import { createWorkMeters } from "../../../src/metrics/work.ts";
 import type { StatusReport } from "../../../src/status/report.ts";
@@ -37,6 +37,7 @@ function reportOf(ids: readonly string[], parts: Partial<StatusReport> = {}): St
     gateway: { version: "1.2.3", ready: true },
     router: { connected: true },
     conditions: conditionsOf("Ready", "Healthy", "SourceValid", "Synced", "RouterReady", "DiskRoom", "HubReachable"),
+    documentHash: "ab",
     generation: 3,
     observedGeneration: 3,
     models: ids.map((id) => ({ id, desired: true, conditions: conditionsOf("Ready", "Present", "Applied", "Loaded") })),
@@ -46,6 +47,8 @@ function reportOf(ids: readonly string[], parts: Partial<StatusReport> = {}): St
     ...parts,
   } as unknown as StatusReport;
 }
+
+const samplesOf = (report: StatusReport, parts: MeteredParts): Samples => scrapedFrom(report, parts).samples;
 
 /** Each model was loaded and asked by two families. */
 function asked(ids: readonly string[]): MeteredParts {
@@ -61,7 +64,8 @@ function asked(ids: readonly string[]): MeteredParts {
       meter.model.addTokens(30, 4);
     }
   }
-  return { requests, work };
+  const models = ids.map((id) => ({ id, slots: 4, isPinned: false }));
+  return { requests, work, loaded: () => ({ models, modelSlots: 4 }) };
 }
 
 test("every sample is as prom-client writes it, whatever a model is called", async () => {

@@ -79,7 +79,7 @@ export function worldOf(machine: Watched): World {
     hasFallback: (id) => machine.fallbacks.has(id),
     isPinned: (id) => machine.pinned.has(id),
     isCached: (id) => machine.cached.has(id),
-    memory: machine.memory.seen(processes),
+    memory: machine.memory.seen(),
   };
 }
 

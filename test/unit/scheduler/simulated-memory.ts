@@ -18,7 +18,7 @@ export class SimulatedMemory {
     return need === 0 || others.reduce((sum, other) => sum + (this.needs.get(other) ?? 0), need) <= this.most;
   }
 
-  seen(processes: ReadonlyMap<string, { readonly value: string }>): Memory {
+  seen(): Memory {
     const need = (id: string): ByDevice | null | undefined => {
       const known = this.needs.has(id) ? this.needs.get(id) : 0;
       return typeof known === "number" ? bytes(known) : known;
@@ -26,15 +26,9 @@ export class SimulatedMemory {
     return {
       need,
       taken: (id) => need(id) ?? bytes(0),
-      limits: () => bytes(this.most - this.loading(processes)),
+      limits: () => bytes(this.most),
       hasLeftovers: () => this.hasLeftovers,
       refusal: (id, left) => (this.isSeeking ? null : `needs ${this.needs.get(id)} of ${left.get("Host")}`),
     };
-  }
-
-  /** What a process takes while it is loaded counts as another program's. */
-  private loading(processes: ReadonlyMap<string, { readonly value: string }>): number {
-    const loading = [...processes].filter(([, { value }]) => value === "loading");
-    return loading.reduce((sum, [id]) => sum + (this.needs.get(id) ?? 0), 0);
   }
 }

@@ -9,7 +9,14 @@ import { desiredFrom } from "../plan/world.ts";
 import { pull, running, somePlan, write } from "./situations.ts";
 
 function state(generation: number, document: object = {}): DesiredState {
-  return { generation, tree: emptyTree, document: desiredFrom(document), etag: `"${generation}"`, applied: null };
+  return {
+    generation,
+    tree: emptyTree,
+    document: desiredFrom(document),
+    hash: "",
+    etag: `"${generation}"`,
+    applied: null,
+  };
 }
 
 function conditions(statuses: Readonly<Record<string, Condition["status"]>>): Condition[] {
@@ -62,6 +69,7 @@ test("the whole status of a gateway at rest", () => {
     sync: "Synced",
     health: "Healthy",
     generation: 3,
+    documentHash: "",
     observedGeneration: 3,
     lastPass: "1970-01-01T00:01:00.000Z",
     applied: null,

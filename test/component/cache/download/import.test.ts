@@ -1,6 +1,6 @@
 // Local files brought into the cache: under a name that says their id, without touching the source.
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import type { PullResult } from "../../../../src/cache/download/fetch.ts";
@@ -13,6 +13,7 @@ import { parseModelId } from "../../../../src/core/ids.ts";
 import { type CachedModel, findCached } from "../../../../src/plan/observed.ts";
 import { reserveBytes } from "../../../../src/plan/room.ts";
 import { cacheRepo, commitOf, modelHead, sha256 } from "../../../support/cache-folder.ts";
+import { cannotMount, mountDisk } from "../../../support/mounts.ts";
 import { refusal, scratchFolder } from "../../../support/scratch.ts";
 
 /** Copied in several pieces. */
@@ -233,5 +234,71 @@ describe("importing a model", () => {
     assert.equal(resolveSource("/etc/gw/gateway.yaml", "./a.gguf"), "/etc/gw/a.gguf");
     assert.equal(resolveSource("/etc/gw/gateway.yaml", "../a.gguf"), "/etc/a.gguf");
     assert.equal(resolveSource("/etc/gw/gateway.yaml", "/srv/a.gguf"), "/srv/a.gguf");
+  });
+});
+
+/** A file as Ollama's store has it: named by its content. */
+const blobFile = (bytes: Uint8Array): string => `blobs/sha256-${sha256(bytes)}`;
+
+describe("importing a file that is named by its content", () => {
+  const bytes = modelHead("blob", 4096);
+  const id = "ollama/talker-1b:Q4_K_M";
+
+  it("links it: no bytes, no space, and it stays when its store deletes it", async (t) => {
+    const { cacheDir, file, bring, shown } = await importing(t);
+    const source = await file(blobFile(bytes), bytes);
+    // A disk with no space at all.
+    const imported = await bring(id, source, { freeBytes: () => Promise.resolve(0) });
+    assert.deepEqual(imported.files, [{ path: "talker-1b-Q4_K_M.gguf", blob: sha256(bytes), size: bytes.length }]);
+    assert.equal(imported.downloadedBytes, 0);
+    const blob = join(cacheDir, "models--ollama--talker-1b", "blobs", sha256(bytes));
+    assert.equal((await stat(blob)).ino, (await stat(source)).ino);
+    assert.deepEqual(await readdir(join(blob, "..")), [sha256(bytes)]);
+    await rm(source);
+    const model = await shown(id);
+    assert.deepEqual([model?.complete, model?.routerId], [true, id]);
+    assert.deepEqual(await readFile(model?.files[0] ?? ""), bytes);
+  });
+
+  it("links what a store's own link leads to", async (t) => {
+    const { cacheDir, file, bring } = await importing(t);
+    const source = await file(blobFile(bytes), bytes);
+    await rename(source, join(source, "..", "elsewhere"));
+    await symlink("elsewhere", source);
+    await bring(id, source);
+    const blob = join(cacheDir, "models--ollama--talker-1b", "blobs", sha256(bytes));
+    assert.ok((await lstat(blob)).isFile());
+  });
+
+  it("leads there by a symlink from another file system; the model is incomplete once the file is gone", {
+    skip: cannotMount,
+  }, async (t) => {
+    const { cacheDir, bring, shown } = await importing(t);
+    const store = await scratchFolder(t);
+    mountDisk(t, store);
+    const source = join(store, `sha256-${sha256(bytes)}`);
+    await writeFile(source, bytes);
+    await bring(id, source);
+    const blob = join(cacheDir, "models--ollama--talker-1b", "blobs", sha256(bytes));
+    assert.equal(await readlink(blob), source);
+    const model = await shown(id);
+    assert.deepEqual([model?.complete, model?.bytes], [true, bytes.length]);
+    // Again, as after a change of the source's time.
+    await bring(id, source);
+    await rm(source);
+    assert.notEqual((await shown(id))?.complete, true);
+    assert.equal((await refusal(bring(id, source))).code, "source_missing");
+    // It is back, in a store on this file system.
+    await writeFile(source, bytes);
+    await bring(id, source);
+    assert.equal((await shown(id))?.complete, true);
+  });
+
+  it("refuses one with other bytes than its name promises, and leaves nothing", async (t) => {
+    const { cacheDir, file, bring } = await importing(t);
+    const source = await file(blobFile(bytes), modelHead("other", 4096));
+    const { code, message } = await refusal(bring(id, source));
+    assert.deepEqual([code, message], ["checksum_mismatch", `${source} has other bytes than its name promises`]);
+    assert.deepEqual(await readdir(cacheDir), []);
   });
 });

@@ -13,7 +13,14 @@ const voice = "en_US-low-low";
 test("a request that comes while a pass observes is seen by the next pass, which follows at once", async (t) => {
   const world = startLooping(t);
   const tree = { version: 1 as const, speech: { synthesis: { voice } } };
-  const desired: DesiredState = { generation: 0, tree, document: toDesired(toTree(tree)), etag: "", applied: null };
+  const desired: DesiredState = {
+    generation: 0,
+    tree,
+    document: toDesired(toTree(tree)),
+    hash: "",
+    etag: "",
+    applied: null,
+  };
   let isStarted = false;
   const engine: Partial<SpeechEngine> = {
     use: () => (isStarted ? { run: {} as EngineRun, release: () => undefined } : null),

@@ -55,7 +55,8 @@ async function ended(pid: number): Promise<boolean> {
 
 describe("instances", linux, () => {
   it("are the loaded models with a port, at their own address", async (t) => {
-    const { pid, instances } = await routerWith(t, "50001", "50002");
+    const { pid, models, instances } = await routerWith(t, "50001", "50002");
+    assert.deepEqual(instances.pids(), []);
     instances.update(pid, "key", [
       loaded("a", "50001"),
       loaded("b", "50002", "loading"),
@@ -65,6 +66,7 @@ describe("instances", linux, () => {
     assert.equal(instances.get("a")?.origin, "http://127.0.0.1:50001");
     assert.equal(instances.get("a")?.key, "key");
     assert.deepEqual(["b", "c", "d"].map(instances.get), [null, null, null]);
+    assert.deepEqual(instances.pids().toSorted(), models.toSorted(), "one that is being loaded is a process, too");
     instances.update(pid, "key", [loaded("b", "50002")]);
     assert.equal(instances.get("a"), null);
     assert.equal(instances.get("b")?.origin, "http://127.0.0.1:50002");

@@ -9,6 +9,7 @@ import { createAccess, installAccess } from "../../../../src/http/auth/access.ts
 import { installRoutes } from "../../../../src/http/server/route.ts";
 import { createRequestMeters } from "../../../../src/metrics/requests.ts";
 import { createWorkMeters } from "../../../../src/metrics/work.ts";
+import type { Network } from "../../../../src/settings/networks.ts";
 import type { StatusReport } from "../../../../src/status/report.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
 
@@ -17,7 +18,7 @@ interface Keys {
   readonly valid: Set<string>;
 }
 
-function appWith(t: TestContext, keys: Keys, loopback: boolean): FastifyInstance {
+function appWith(t: TestContext, keys: Keys, loopback: boolean, ...open: readonly Network[]): FastifyInstance {
   const app = Fastify();
   cleanUp(t, () => app.close());
   const access = createAccess({
@@ -28,8 +29,9 @@ function appWith(t: TestContext, keys: Keys, loopback: boolean): FastifyInstance
       nameOf: (key) => key,
     },
     loopback,
-    allowedHosts: [],
+    allowedHosts: ["gateway-1"],
     corsOrigins: [],
+    metricsOpen: open,
   });
   installAccess(app, access, []);
   return app;
@@ -124,8 +126,14 @@ test("strangers share a report on the state; somebody with a key has a new one",
   );
   installRoutes(app, "own", statusRoutes, {
     reportFor,
-    stopping: new AbortController().signal,
-    meters: { requests: createRequestMeters(), work: createWorkMeters() },
+    status: () => assert.fail("a probe may have an older report"),
+    leaving: new AbortController().signal,
+    meters: {
+      requests: createRequestMeters(),
+      work: createWorkMeters(),
+      loaded: () => ({ models: [], modelSlots: 4 }),
+    },
+    metricsNames: "gateway",
     catalog: { find: () => undefined, view: () => undefined },
     router: { instances: { get: () => null } },
   });
@@ -136,4 +144,27 @@ test("strangers share a report on the state; somebody with a key has a new one",
   assert.deepEqual([await readiness(), made], [200, 2]);
   now += 500;
   assert.deepEqual([await readiness(), made], [200, 3]);
+});
+
+test("a client of an open network reads the metrics without a key, and nothing else", async (t) => {
+  const keys = { required: true, valid: new Set(["one"]) };
+  const app = appWith(t, keys, false, { address: "10.0.0.0", bits: 8 });
+  app.get("/metrics", { config: { licenseKey: "network" } }, () => "metrics");
+  app.get("/status", () => "status");
+  const host = "10.0.0.5:8484";
+  const asked = async (remoteAddress: string, headers: Record<string, string> = {}, url = "/metrics") =>
+    (await app.inject({ url, remoteAddress, headers: { host, ...headers } })).statusCode;
+  for (const client of ["10.1.2.3", "::ffff:10.1.2.3"]) assert.equal(await asked(client), 200, client);
+  for (const client of ["203.0.113.9", "::ffff:203.0.113.9", "fd00::1", "127.0.0.1"])
+    assert.equal(await asked(client), 401, client);
+  assert.equal(await asked("10.1.2.3", {}, "/status"), 401);
+  assert.equal(await asked("203.0.113.9", { "x-license-key": "one" }), 200, "a key opens it everywhere");
+  // What a client writes of itself counts for nothing.
+  for (const name of ["x-forwarded-for", "forwarded", "x-real-ip"])
+    assert.equal(await asked("203.0.113.9", { [name]: name === "forwarded" ? "for=10.1.2.3" : "10.1.2.3" }), 401, name);
+  // A page of another site, whose name was made to lead here, asks by that name.
+  assert.equal(await asked("10.1.2.3", { host: "evil.example" }), 401);
+  assert.equal(await asked("10.1.2.3", { host: "evil.example", "x-license-key": "one" }), 200);
+  for (const name of ["gateway-1:8484", "localhost:8484", "[fd00::5]:8484", "10.0.0.5"])
+    assert.equal(await asked("10.1.2.3", { host: name }), 200, name);
 });
