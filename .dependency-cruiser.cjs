@@ -16,6 +16,7 @@ const purity = {
   "src/cache/gguf": false,
   "src/desired/document": true,
   "src/starter": true,
+  "src/packaging": true,
   "src/plan": true,
   "src/cache/report": true,
   "src/status": true,

@@ -81,7 +81,7 @@ export function nextWords(
   const { flags = [], operands = "" } = (Object.hasOwn(commands, name) ? commands[name] : undefined) ?? {};
   if (last.startsWith("-")) return found([...flags, "help"].map((flag) => `--${flag}`));
   const operand = operands.split(" ")[before.length - name.split(" ").length] ?? "";
-  const choices = /^\[?[a-z]+(?:\|[a-z]+)+\]?$/.test(operand) ? operand.replace(/[[\]]/g, "").split("|") : [];
+  const choices = /^\[?[a-z\d]+(?:\|[a-z\d]+)+\]?$/.test(operand) ? operand.replace(/[[\]]/g, "").split("|") : [];
   const second = before.length === 1 ? names.flatMap(([first, next = ""]) => (first === before[0] ? next : [])) : [];
   return found([...second, ...choices], modelOperands.has(operand));
 }

@@ -2,6 +2,7 @@
 import pino, { type Logger } from "pino";
 import { type Gateway, startGateway } from "../app/gateway.ts";
 import type { InstallProgress } from "../engines/install/build.ts";
+import { type ServiceManager, serviceManager } from "../engines/process/service-manager.ts";
 import { type CommandLine, type Settings, version } from "../settings/settings.ts";
 import type { Condition } from "../status/finding.ts";
 import type { JournalEvent } from "../status/journal.ts";
@@ -35,7 +36,12 @@ export async function serveCommand({ settings, flags }: CommandLine): Promise<nu
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
   // Node prints its own as text.
   process.removeAllListeners("warning").on("warning", (warning) => logger.warn({ err: warning }, "warning of Node"));
-  const announce = isJson ? announceToPrograms(settings, logger) : announceToPerson(settings);
+  const announce = withServiceManager(
+    isJson ? announceToPrograms(settings, logger) : announceToPerson(settings),
+    serviceManager(settings.environment, (error) =>
+      logger.error({ err: error }, "the service manager was not reached"),
+    ),
+  );
   const giveUp = new AbortController();
   const starting = startGateway({ settings, logger, onInstallProgress: announce.install, signal: giveUp.signal });
   stopOnSignals(
@@ -94,6 +100,29 @@ function announceToPerson({ configPath }: Settings): Announce {
     notReady: ({ message }) => screen.note(`Not ready: ${message}`),
     ready: (gateway, command) => screen.ready(gateway, configPath, command),
     stopping: screen.note,
+  };
+}
+
+/** `systemctl status` shows the same. */
+function withServiceManager(announce: Announce, tell: ServiceManager): Announce {
+  return {
+    ...announce,
+    listening: (gateway) => {
+      announce.listening(gateway);
+      tell(`listens on ${gateway.url}`, "READY=1");
+    },
+    notReady: (condition) => {
+      announce.notReady(condition);
+      tell(`not ready: ${condition.message}`);
+    },
+    ready: (gateway, command) => {
+      announce.ready(gateway, command);
+      tell(`ready on ${gateway.url}`);
+    },
+    stopping: (message) => {
+      announce.stopping(message);
+      tell("stopping", "STOPPING=1");
+    },
   };
 }
 

@@ -7,7 +7,18 @@ import { GatewayError } from "../core/errors.ts";
 import { type OwnCommand, ownCommand } from "../core/own-command.ts";
 import type { SettingRow } from "./kinds.ts";
 import { prefixProblem } from "./prefixes.ts";
-import { type Environment, home, hubEndpoint, hubToken, modelCacheDir, secretIn } from "./shared.ts";
+
+import {
+  type Environment,
+  home,
+  hubEndpoint,
+  hubTokenFile,
+  licenseKey,
+  modelCacheDir,
+  secretIn,
+  tokenName,
+} from "./shared.ts";
+
 import { settingTable } from "./table.ts";
 
 type SettingName = keyof typeof settingTable;
@@ -16,7 +27,7 @@ type SettingName = keyof typeof settingTable;
 type SettingValues = { readonly [Name in SettingName]: ReturnType<(typeof settingTable)[Name]["read"]> };
 
 /** The rows of the table as they were read, and what follows from them and from the environment. */
-export interface Settings extends Omit<SettingValues, "hubTokenFile" | "hubMirrorKeyFile"> {
+export interface Settings extends Omit<SettingValues, "hubMirrorKeyFile"> {
   readonly stateDir: string;
   readonly configPath: string;
   /** Whether the address is given: commands ask there, else at the address in the state folder's lock. */
@@ -24,9 +35,11 @@ export interface Settings extends Omit<SettingValues, "hubTokenFile" | "hubMirro
   readonly cacheDir: string;
   readonly hubEndpoint: string;
   readonly hubToken: string | undefined;
+  /** Where the token comes from; null: from the environment, or there is none. */
+  readonly hubTokenPath: string | null;
   /** Of the gateway that is the mirror. */
   readonly hubMirrorKey: string | undefined;
-  /** A single license key from the environment. */
+  /** A single license key, from a file or the environment. */
   readonly licenseKey: string | undefined;
   /** For messages that name a command of ours. */
   readonly command: OwnCommand;
@@ -131,7 +144,8 @@ function withValue(arg: string, index: number, args: readonly string[]): string 
 
 function build(textOf: (row: SettingRow) => string | undefined, environment: Environment, command: string): Settings {
   const rows = Object.entries(settingTable).map(([name, row]) => [name, row.read(textOf(row))]);
-  const { hubTokenFile, hubMirrorKeyFile, ...values } = Object.fromEntries(rows) as SettingValues;
+  const { hubMirrorKeyFile, ...values } = Object.fromEntries(rows) as SettingValues;
+  const hubTokenPath = hubTokenFile(values.hubTokenFile, environment);
   const { host, port, nativePrefix, compatPrefix } = values;
   const problem = prefixProblem({ nativePrefix, compatPrefix });
   if (problem !== null) {
@@ -152,9 +166,10 @@ function build(textOf: (row: SettingRow) => string | undefined, environment: Env
     isAddressGiven: (textOf(settingTable.host) ?? textOf(settingTable.port)) !== undefined && port !== 0,
     cacheDir: modelCacheDir(environment),
     hubEndpoint: hubEndpoint(environment),
-    hubToken: hubToken(hubTokenFile, environment),
+    hubToken: hubTokenPath === null ? environment["HF_TOKEN"]?.trim() || undefined : secretIn(hubTokenPath, tokenName),
+    hubTokenPath,
     hubMirrorKey: hubMirrorKeyFile === undefined ? undefined : secretIn(hubMirrorKeyFile, "the mirror's license key"),
-    licenseKey: environment["GATEWAY_LICENSE_KEY"]?.trim() || undefined,
+    licenseKey: licenseKey(values.licenseKeyFile, environment),
     command: startedAs({
       state: { dir: stateDir, isDefault: stateDir === standardDir },
       // Port 0 is another one each time.

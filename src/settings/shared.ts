@@ -49,17 +49,17 @@ function hubHome(environment: Environment): string {
   return resolve(environment["XDG_CACHE_HOME"] || join(home(environment), ".cache"), "huggingface");
 }
 
-const tokenName = "the hub's token";
+export const tokenName = "the hub's token";
 
-export function hubToken(file: string | undefined, environment: Environment): string | undefined {
-  if (file !== undefined) return secretIn(file, tokenName);
-  const direct = environment["HF_TOKEN"]?.trim();
-  if (direct) return direct;
-  const path = environment["HF_TOKEN_PATH"] || join(hubHome(environment), "token");
-  return existsSync(path) ? secretIn(path, tokenName) : undefined;
+/** null: there is none, or `HF_TOKEN` has the token itself. `file`: of the flag. */
+export function hubTokenFile(file: string | undefined, environment: Environment): string | null {
+  if (file !== undefined) return resolve(file);
+  if (environment["HF_TOKEN"]?.trim()) return null;
+  const path = resolve(environment["HF_TOKEN_PATH"] || join(hubHome(environment), "token"));
+  return existsSync(path) ? path : null;
 }
 
-/** `what` the file holds, for the error: `invalid_request`. */
+/** undefined: the file is empty. `what` the file holds, for the error: `invalid_request`. */
 export function secretIn(file: string, what: string): string | undefined {
   const path = resolve(file);
   try {
@@ -67,6 +67,14 @@ export function secretIn(file: string, what: string): string | undefined {
   } catch (error) {
     throw new GatewayError("invalid_request", `the file ${path} of ${what} cannot be read`, { cause: error });
   }
+}
+
+/** Of the file, else of the environment. Errors: `invalid_request`, also for an empty file: without a key the gateway is open. */
+export function licenseKey(file: string | undefined, environment: Environment): string | undefined {
+  if (file === undefined) return environment["GATEWAY_LICENSE_KEY"]?.trim() || undefined;
+  const key = secretIn(file, "the license key");
+  if (key !== undefined) return key;
+  throw new GatewayError("invalid_request", `the file ${resolve(file)} of the license key is empty`);
 }
 
 /** HOME before the account's folder, as llama.cpp has it. */

@@ -96,6 +96,7 @@ export const settingTable = {
   ),
   eventListeners: count(0)("event-listeners", "256", "Subscribers of /api/events; the next one gets 503 `busy`."),
   hubTokenFile: optional("hub-token-file", "", "File with the hub's token; wins over HF_TOKEN and HF_TOKEN_PATH."),
+  licenseKeyFile: optional("license-key-file", "", "File with a license key; wins over GATEWAY_LICENSE_KEY."),
   hubMirror: address(
     "hub-mirror",
     "",

@@ -35,6 +35,8 @@ const runElsewhere: Readonly<Record<string, string>> = {
     "downloads; test/run.ts installs all engines by the same code",
   "model-gateway engine install whisper    # speech to text":
     "downloads; test/run.ts installs all engines by the same code",
+  "model-gateway package systemd --port 9000 > model-gateway.service":
+    "depends on the account; component/cli/package-command.test.ts runs each",
   "npm run bench -- drops": "takes minutes",
   "npm run bench                          # five rounds": "takes minutes",
   "npm run bench -- chat      # beside the engine's own router, both with a real model": "takes minutes",

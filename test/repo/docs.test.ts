@@ -32,6 +32,8 @@ test("every flag and variable that a page names exists", () => {
     ..."--alias --ctx-size --mmproj --lora --chat-template-file --temp --log-file".split(" "),
     // curl's own.
     "--data-binary",
+    // Docker's, kubectl's, npm's, systemctl's own.
+    ..."--build-arg --from-file --global --now --profile --rm".split(" "),
     // Node's own.
     "--max-semi-space-size",
     "--v8-pool-size",

@@ -95,6 +95,16 @@ export const gatewayCommands: Commands = {
     examples: ["engine install", "engine install whisper"],
     run: async (line) => (await import("../engine.ts")).engineCommand(line),
   },
+  package: {
+    operands: "systemd|compose|k8s|launchd",
+    flags: settingRows.map(({ flag }) => flag),
+    summary: "print a service file of this set-up",
+    notes:
+      "It has the settings that are given here, by flags or the environment, and no secret: those are named as files.",
+    exit: plainExit,
+    examples: ["package systemd --port 9000 > model-gateway.service", "package compose > compose.yaml"],
+    run: async (line) => (await import("../package.ts")).packageCommand(line),
+  },
   "key create": {
     operands: "NAME",
     shown: "[--scope chat] [--expires 30d|2027-01-01]",

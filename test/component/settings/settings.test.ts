@@ -49,6 +49,8 @@ describe("settings", () => {
       cacheDir: join(home, ".cache", "huggingface", "hub"),
       hubEndpoint: "https://huggingface.co",
       hubToken: undefined,
+      hubTokenFile: undefined,
+      hubTokenPath: null,
       hubMirror: undefined,
       hubMirrorKey: undefined,
       pulls: "on",
@@ -79,6 +81,7 @@ describe("settings", () => {
       metricsOpen: [],
       metricsNames: "gateway",
       licenseKey: undefined,
+      licenseKeyFile: undefined,
       nativePrefix: "/alpha/api",
       compatPrefix: "/beta/v1",
       chatContext: "apply",
@@ -239,6 +242,17 @@ describe("the hub", () => {
     assert.equal(read([], { HF_TOKEN_PATH: join(root, "none") }).hubToken, undefined);
     await writeFile(path, "\n");
     assert.equal(read([], { HF_TOKEN_PATH: path }).hubToken, undefined);
+  });
+
+  it("gets a license key from --license-key-file, else from GATEWAY_LICENSE_KEY; an empty file is no open gateway", async (t) => {
+    const path = join(await scratchFolder(t), "license-key");
+    await writeFile(path, "mgw_of-the-file\n");
+    const environment = { GATEWAY_LICENSE_KEY: "mgw_of-the-environment" };
+    assert.equal(read([], environment).licenseKey, "mgw_of-the-environment");
+    assert.equal(read(["--license-key-file", path], environment).licenseKey, "mgw_of-the-file");
+    assert.equal(read([], { ...environment, GATEWAY_LICENSE_KEY_FILE: path }).licenseKey, "mgw_of-the-file");
+    await writeFile(path, " \n");
+    assert.match(problem(["--license-key-file", path], environment).message, /file .* of the license key is empty/);
   });
 
   it("has a mirror in front, with a key of its own", async (t) => {

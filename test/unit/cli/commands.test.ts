@@ -48,7 +48,7 @@ for (const [args, message] of [
   [["status", "-f", "x"], /^status does not take --file, which is for /],
   [["serve", "--json"], /^serve does not take --json, which is for models, show, /],
   [["plan", "now"], /^plan does not take "now"; /],
-  [["plan", "--queue-limit", "3"], /^plan does not take --queue-limit, which is for serve; /],
+  [["plan", "--queue-limit", "3"], /^plan does not take --queue-limit, which is for serve, package; /],
   [
     ["status", "--config", "c"],
     /^status does not take --config, which is for plan, import ollama, import llama-swap, export, /,
