@@ -5,7 +5,10 @@ import { type Setup, stopSeconds } from "./setup.ts";
 const secretsDir = "/etc/model-gateway-secrets";
 
 /** `document`: the text of gateway.yaml. */
-export function kubernetesManifests(setup: Setup, document: string): string {
+export function kubernetesManifests(given: Setup, document: string): string {
+  // A pod that was told to stop gets requests until its Service has noticed.
+  const setup =
+    given.stopDelayMs > 0 ? given : { ...given, stopDelayMs: 5_000, flags: [...given.flags, "--stop-delay=5"] };
   const { port, variables } = setup;
   const labels = "{ app.kubernetes.io/name: model-gateway }";
   // The ConfigMap is the only writer.

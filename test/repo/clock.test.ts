@@ -18,6 +18,7 @@ const dates: Readonly<Record<string, string>> = {
   "src/app/core.ts": "dates in the journal",
   "src/app/gateway.ts": "since when it stops; when license keys expire",
   "src/app/state.ts": "who changed the document when; when models were used",
+  "src/http/admin/status.ts": "vLLM tells the time of its gauge",
   "src/app/status.ts": "when it started; dates in the conditions",
   "src/app/server.ts": "when a removal was asked for",
   "src/http/openai/responses-stream.ts": "when a response was created",
