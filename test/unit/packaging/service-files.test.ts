@@ -117,6 +117,7 @@ describe("the manifests of Kubernetes", () => {
       "--hub-token-file=/etc/model-gateway-secrets/hub-token",
       `--preset-allow=${kept}`,
       "--keep-alive=5m",
+      "--stop-delay=5",
       "--config=/etc/model-gateway/gateway.yaml",
       "--writes=file",
     ]);
