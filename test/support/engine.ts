@@ -31,9 +31,11 @@ export async function llamaServer(): Promise<string> {
   return path;
 }
 
-/** Several processes may make it at once: each finds a whole one there. */
+let made = 0;
+
+/** Several tests and processes may make it at once: each finds a whole one there. */
 async function putInPlace(path: string, make: (own: string) => Promise<void>): Promise<void> {
-  const own = `${path}.${process.pid}`;
+  const own = `${path}.${process.pid}.${++made}`;
   await make(own);
   await rename(own, path);
 }
