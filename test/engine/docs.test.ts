@@ -37,6 +37,13 @@ const runElsewhere: Readonly<Record<string, string>> = {
     "downloads; test/run.ts installs all engines by the same code",
   "model-gateway package systemd --port 9000 > model-gateway.service":
     "depends on the account; component/cli/package-command.test.ts runs each",
+  "model-gateway serve --host 0.0.0.0 --writes file --stop-delay 5 --stop-grace 60":
+    "listens on every address of the machine; `npm run bench -- replicas` starts three such gateways",
+  "model-gateway serve --host 0.0.0.0 --metrics-open 10.0.0.0/8,fd00::/8":
+    "listens on every address of the machine; component/http/auth/strangers.test.ts has open networks",
+  "model-gateway status --all http://10.0.0.11:8484,http://10.0.0.12:8484,http://10.0.0.13:8484":
+    "has addresses of other machines; unit/cli/replica-table.test.ts has the table",
+  "kill -TERM PID": "ends the gateway; http/load-signals.test.ts tells one to stop",
   "npm run bench -- drops": "takes minutes",
   "npm run bench                          # five rounds": "takes minutes",
   "npm run bench -- chat      # beside the engine's own router, both with a real model": "takes minutes",
