@@ -22,7 +22,8 @@ import { createWorld, type World } from "../support/chaos/world.ts";
 
 const seed = Number(process.env["CHAOS_SEED"] ?? 6);
 const minutes = Number(process.env["CHAOS_MINUTES"] ?? 0);
-const fewSteps = 12;
+/** The clients rest at the eighth. */
+const fewSteps = 9;
 
 /** Two of four models loaded at a time, so that models take turns all the time. */
 const environment = { GATEWAY_MODELS_MAX: "2", GATEWAY_WORKER_INTERVAL: "1" };

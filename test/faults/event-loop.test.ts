@@ -73,10 +73,8 @@ const documents: readonly (readonly [what: string, method: string, body: string 
 ];
 
 const bodies: readonly (readonly [what: string, body: string | Buffer])[] = [
-  ...(["[],", "0,", '"a",', '{"a":0},'] as const).flatMap((unit) => [
-    [`1 MiB of ${unit}`, listOf(unit, miB)] as const,
-    [`64 MiB of ${unit}`, listOf(unit, largest)] as const,
-  ]),
+  ...(["[],", '"a",', '{"a":0},'] as const).map((unit) => [`1 MiB of ${unit}`, listOf(unit, miB)] as const),
+  ...(["0,", '{"a":0},'] as const).map((unit) => [`64 MiB of ${unit}`, listOf(unit, largest)] as const),
   ["64 MiB of text", chatOf("word ".repeat(largest / 5 - 40))],
   // In a field that the engine ignores: its tokenizer takes 13 s for 64 MiB, and five times that on a busy machine.
   ["64 MiB of text for a model that is there", withNote(chatOf("hi", "alpha"), "word ".repeat(largest / 5 - 40))],

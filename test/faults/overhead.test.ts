@@ -8,7 +8,7 @@ import { processorTime } from "../support/processes.ts";
 
 /** 1.0 to 1.5 is what it is. Of three tries the best one counts: other processes on the same cores only add. */
 const most = 2;
-const requests = 2_000;
+const requests = 1_000;
 
 async function cost(target: Target): Promise<number> {
   const before = await processorTime(target.pids);
@@ -22,7 +22,8 @@ test("a chat costs at most twice the processor time of a bare proxy's", { timeou
   assert.ok(bare && gateway);
   for (const target of [bare, gateway]) await ask(target, { stream: false }, requests, 32);
   const ratios: number[] = [];
-  while (ratios.length < 3) ratios.push((await cost(gateway)) / (await cost(bare)));
+  while (ratios.length < 3 && (ratios.at(-1) ?? Infinity) > most)
+    ratios.push((await cost(gateway)) / (await cost(bare)));
   t.diagnostic(`ratios ${ratios.map((ratio) => ratio.toFixed(2)).join(", ")}`);
   assert.ok(Math.min(...ratios) <= most, ratios.join(", "));
 });
