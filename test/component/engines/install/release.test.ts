@@ -15,6 +15,7 @@ import type { InstallProgress } from "../../../../src/engines/install/build.ts";
 import { installEngine } from "../../../../src/engines/install/install.ts";
 import { locateEngine, toolBeside } from "../../../../src/engines/install/locate.ts";
 import { runTool } from "../../../../src/engines/install/run.ts";
+import { packageRoot } from "../../../../src/settings/settings.ts";
 
 const run = promisify(execFile);
 const posix = { skip: process.platform === "win32" ? "the fake engine is a shell script" : false };
@@ -284,3 +285,23 @@ test(
     });
   },
 );
+
+test("the program as it is built asks for the releases", posix, async () => {
+  const stateDir = await mkdtemp(path.join(os.tmpdir(), "gateway-release-"));
+  try {
+    // Nothing listens there.
+    const environment = {
+      ...process.env,
+      GATEWAY_ENGINE_SOURCE: "release",
+      HTTPS_PROXY: "http://127.0.0.1:1",
+      NO_PROXY: "",
+    };
+    const cli = path.join(packageRoot, "dist", "program", "cli.js");
+    const install = run(process.execPath, [cli, "engine", "install", "llama", "--state", stateDir], {
+      env: environment,
+    });
+    await assert.rejects(install, /the releases on api\.github\.com cannot be listed: ECONNREFUSED/);
+  } finally {
+    await rm(stateDir, { recursive: true });
+  }
+});
