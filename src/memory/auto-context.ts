@@ -1,7 +1,7 @@
 // How much memory a model gets whose context is left to the gateway, and when a choice still holds. Pure.
 import type { ByDevice } from "./need.ts";
 
-/** Of the limits: a process takes a little more than its buffers, and what is free changes all the time. */
+/** Of what the others leave: a process takes a little more than its buffers, and what is free changes all the time. */
 const usedPart = 15 / 16;
 /** A choice holds until a limit has moved by this part of it: another one would end the model's process. */
 const samePart = 1 / 8;
@@ -21,7 +21,8 @@ export function shareOf(
   return new Map(
     [...limits].map(([device, limit]) => {
       const own = onDevice([needs.own], device);
-      const left = limit * usedPart - onDevice([...needs.fixed, ...needs.choosing], device) - own;
+      const free = (limit - onDevice(needs.fixed, device)) * usedPart;
+      const left = free - onDevice(needs.choosing, device) - own;
       return [device, Math.max(0, Math.floor(own + left / (1 + needs.choosing.length)))];
     }),
   );

@@ -13,7 +13,7 @@ const limits = new Map([
   ["CUDA0", 3200],
 ]);
 
-test("it gets what the pinned models leave, without a margin of a sixteenth", () => {
+test("it gets what the pinned models leave, without a sixteenth of that", () => {
   assert.deepEqual(
     [...shareOf(limits, { own: on(100), fixed: [], choosing: [] })],
     [
@@ -25,8 +25,8 @@ test("it gets what the pinned models leave, without a margin of a sixteenth", ()
   assert.deepEqual(
     [...shareOf(limits, { own: on(100, 5), fixed, choosing: [] })],
     [
-      ["Host", 1000],
-      ["CUDA0", 2000],
+      ["Host", 1031],
+      ["CUDA0", 2062],
     ],
   );
 });
