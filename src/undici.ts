@@ -1,6 +1,6 @@
 // The parts of undici that send requests. Its index also loads fetch, cookies, WebSockets, caches and mocks, and makes Node load
 // its own copy of all that: each start paid 9 MB and 60 ms of processor time.
-// `fetch` comes from the index, where it is called. Paths may change in a minor version, so package.json permits patches only.
+// `fetch` comes from the index, at its first call. Paths may change in a minor version, so package.json permits patches only.
 import { createRequire } from "node:module";
 import type * as Undici from "undici";
 
@@ -23,6 +23,12 @@ export type PoolOptions = Undici.Pool.Options;
 
 // As the index does.
 Object.assign(part<"Dispatcher">("dispatcher/dispatcher").prototype, require("undici/lib/api/index.js"));
+
+export const fetch: typeof Undici.fetch = async (...input) => {
+  // By `default`: the only name that the bundled program finds of a package in CommonJS.
+  const { default: undici } = await import("undici");
+  return undici.fetch(...input);
+};
 
 const shared = new Agent();
 

@@ -1,5 +1,6 @@
 // The parts between the document and the machine, wired from the bottom up: state, machine, scheduler, executor, loop, status.
 // A part reports to those above it by events. Starts nothing; gateway.ts does.
+
 import { randomBytes } from "node:crypto";
 import type { FastifyBaseLogger } from "fastify";
 import { cacheReadOnly } from "../core/errors.ts";
@@ -24,6 +25,7 @@ import { recordHistory } from "./history.ts";
 import { createHubMemory } from "./hub-memory.ts";
 import { createMachine, createStorage, type Machine } from "./machine.ts";
 import { createMemoryFacts } from "./memory.ts";
+import { planRules } from "./plan-rules.ts";
 import { createMetering, recordEvents } from "./record.ts";
 import { createRpc } from "./rpc.ts";
 import { createScheduling, type Scheduling } from "./scheduling.ts";
@@ -62,8 +64,7 @@ export async function createCore(
     observer: machine.observerOf(rpc.workers),
     executor: actions.executor,
     resyncMs: settings.resyncMs,
-    silenceLimitMs: settings.silenceLimitMs,
-    isReader: settings.pulls === "off",
+    ...planRules(settings),
     now: steadyNow,
     random: Math.random,
     onRetry: () => events.emit("retried"),

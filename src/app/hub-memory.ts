@@ -1,4 +1,5 @@
 // What models that are still on the hub would take of memory, wired to the hub and to the newest pass.
+
 import { steadyNow } from "../core/steady.ts";
 import { createHubFits } from "../memory/hub-fits.ts";
 import { createHubNeeds } from "../memory/hub-needs.ts";
@@ -8,6 +9,7 @@ import { wholePlan } from "../reconcile/whole-plan.ts";
 import { fetchFailure } from "../status/model-findings.ts";
 import type { Base } from "./events.ts";
 import type { Machine } from "./machine.ts";
+import { planRules } from "./plan-rules.ts";
 
 export type HubFits = ReturnType<typeof createHubFits>;
 
@@ -29,8 +31,7 @@ export function createHubMemory(
         context: {
           now: steadyNow(),
           backoff: new Map(),
-          silenceLimitMs: settings.silenceLimitMs,
-          isReader: settings.pulls === "off",
+          ...planRules(settings),
         },
         running: [],
         inFlight: new Map(),

@@ -1,4 +1,5 @@
 // Plans for people who ask for them, wired: of the newest pass, and of a change that is not made.
+
 import { steadyNow } from "../core/steady.ts";
 import { memoryOf } from "../engines/process/memory.ts";
 import type { AppDeps } from "../http/app.ts";
@@ -7,6 +8,7 @@ import type { Observed } from "../plan/observed.ts";
 import type { WholePlan } from "../plan/whole/steps.ts";
 import { wholePlan } from "../reconcile/whole-plan.ts";
 import type { Core } from "./core.ts";
+import { planRules } from "./plan-rules.ts";
 
 type Planning = Pick<AppDeps["own"], "planOf" | "planFor">;
 
@@ -20,8 +22,7 @@ export function createPlanning(core: Core): Planning {
   });
   const context = () => ({
     now: steadyNow(),
-    silenceLimitMs: settings.silenceLimitMs,
-    isReader: settings.pulls === "off",
+    ...planRules(settings),
     underWay: loop.underWay(),
   });
   const withMemory = async (whole: WholePlan, before: Observed) => ({

@@ -47,12 +47,13 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
   let passedAt: number | null = null;
 
   function update({ desired, observed, plan, running }: Pass): void {
+    const pinned = desired.document.models.flatMap((model) => {
+      const upstreamId = model.pinned ? cachedIn(observed, model.id)?.upstreamId : undefined;
+      const isLoaded = upstreamId !== undefined && router.instances.get(upstreamId);
+      return isLoaded ? [{ id: model.id, takes: memory.models.taken(upstreamId) }] : [];
+    });
     /** What other pinned models have: none of them leaves for this one. */
-    const pinnedBeside = (own: string): ByDevice[] =>
-      desired.document.models.flatMap(({ id, pinned }) => {
-        const upstreamId = pinned && id !== own ? cachedIn(observed, id)?.upstreamId : undefined;
-        return upstreamId !== undefined && router.instances.get(upstreamId) ? [memory.models.taken(upstreamId)] : [];
-      });
+    const pinnedBeside = (own: string): ByDevice[] => pinned.flatMap(({ id, takes }) => (id === own ? [] : [takes]));
     const input: StatusInput = {
       desired: desired.document,
       observed,

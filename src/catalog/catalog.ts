@@ -1,7 +1,7 @@
 // The models as clients see them: names resolved, with context sizes and loaded states. Pure.
 import { contextInForce } from "../core/context-size.ts";
 import { GatewayError } from "../core/errors.ts";
-import { matchName, normaliseName } from "../core/ids.ts";
+import { foldName, matchName } from "../core/ids.ts";
 import type { Desired, Variant } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { Memory } from "../memory/memory.ts";
@@ -118,7 +118,7 @@ export function createCatalog(
     const { models, byId, byName } = current();
     const direct = byId.get(name);
     if (direct) return { model: direct, variant: null };
-    const folded = foldAlias(name);
+    const folded = foldName(name);
     const { model: given, variant = null } = byName.get(folded) ?? {};
     if (given && !models.some(({ id }) => id.toLowerCase() === folded)) return { model: given, variant };
     const match = matchName(name, models);
@@ -131,7 +131,7 @@ export function createCatalog(
     const found = find(name);
     if (found) return found;
     const { models, byName } = current();
-    const absent = absentReason(byName.get(foldAlias(name))?.desired ?? name);
+    const absent = absentReason(byName.get(foldName(name))?.desired ?? name);
     if (absent !== null) throw new GatewayError("model_not_found", `model '${name}' ${absent}`);
     const match = matchName(name, models);
     const nearest =
@@ -165,8 +165,8 @@ function indexOf(pass: Pass, document: Desired): Index {
   const given = new Map<string, GivenNames>();
   for (const { id, aliases = [], variants = [] } of document.models) {
     const model = aliases.length + variants.length > 0 ? findCached(models, id) : undefined;
-    for (const alias of aliases) byName.set(foldAlias(alias), { desired: id, model, variant: null });
-    for (const variant of variants) byName.set(foldAlias(variant.name), { desired: id, model, variant });
+    for (const alias of aliases) byName.set(foldName(alias), { desired: id, model, variant: null });
+    for (const variant of variants) byName.set(foldName(variant.name), { desired: id, model, variant });
     const before = (model && given.get(model.id)) ?? noNames;
     if (model)
       given.set(model.id, {
@@ -175,9 +175,4 @@ function indexOf(pass: Pass, document: Desired): Index {
       });
   }
   return { pass, document, models, byId: new Map(models.map((model) => [model.id, model])), byName, given };
-}
-
-/** What two spellings of an alias have in common. */
-export function foldAlias(name: string): string {
-  return normaliseName(name).toLowerCase();
 }

@@ -1,4 +1,5 @@
 // What a gateway that is started now would find: its document, its plan, the contents of the model cache. Changes nothing.
+
 import pino from "pino";
 import type { DiskBody } from "../../schemas/disk.ts";
 import type { DocumentInput } from "../../schemas/document.ts";
@@ -6,6 +7,7 @@ import type { PlanBody } from "../../schemas/plan.ts";
 import { createBase } from "../app/events.ts";
 import { createMachine, createStorage } from "../app/machine.ts";
 import { createMemoryFacts } from "../app/memory.ts";
+import { planRules } from "../app/plan-rules.ts";
 import { openState } from "../app/state.ts";
 import { readFreeBytes } from "../cache/download/disk-space.ts";
 import { diskReport } from "../cache/report/disk-report.ts";
@@ -45,8 +47,7 @@ export async function offlinePlan(
     context: {
       now: steadyNow(),
       backoff: new Map(),
-      silenceLimitMs: settings.silenceLimitMs,
-      isReader: settings.pulls === "off",
+      ...planRules(settings),
     },
     running,
     inFlight: new Map(),

@@ -1,7 +1,7 @@
 // The aliases of a cached model in the document: one is added, or removed.
-import { type Catalog, foldAlias } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import { GatewayError } from "../core/errors.ts";
-import { matchWholeName, normaliseName } from "../core/ids.ts";
+import { foldName, matchWholeName, normaliseName } from "../core/ids.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
@@ -43,7 +43,7 @@ export function removeAliasEdit({ store, catalog }: AliasDeps) {
   return async (name: string, call: Call): Promise<boolean> => {
     let removed = false;
     // A model's own id means the model, also if it is an alias too.
-    if (catalog.list().some((view) => foldAlias(view.model.id) === foldAlias(name))) return false;
+    if (catalog.list().some((view) => foldName(view.model.id) === foldName(name))) return false;
     await store.edit(({ document }) => {
       const models = without(document, name, null);
       removed = Object.keys(models).length > 0;
@@ -54,7 +54,7 @@ export function removeAliasEdit({ store, catalog }: AliasDeps) {
 }
 
 function has(aliases: readonly string[], name: string): boolean {
-  return aliases.some((alias) => foldAlias(alias) === foldAlias(name));
+  return aliases.some((alias) => foldName(alias) === foldName(name));
 }
 
 /** A patch that takes the alias from every model but one. */
@@ -68,6 +68,6 @@ function without({ models }: Desired, name: string, except: string | null): Json
 
 /** Null removes the field: an empty list has no meaning. */
 function remaining({ aliases = [] }: DesiredModel, name: string): readonly string[] | null {
-  const left = aliases.filter((alias) => foldAlias(alias) !== foldAlias(name));
+  const left = aliases.filter((alias) => foldName(alias) !== foldName(name));
   return left.length > 0 ? left : null;
 }

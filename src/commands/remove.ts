@@ -1,9 +1,9 @@
 // Removes a model: marks it in the desired state, where no crash loses it, and waits until every trace is gone. Only a name that
 // spells a model out deletes it, because files do not come back. A voice or a transcription model goes by its name too.
 import type { RemovedFiles } from "../cache/removal/remove.ts";
-import { type Catalog, foldAlias } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import { cacheReadOnly, GatewayError } from "../core/errors.ts";
-import { allEndingIn, matchName, matchWholeName, normaliseName } from "../core/ids.ts";
+import { allEndingIn, foldName, matchName, matchWholeName } from "../core/ids.ts";
 import type { DesiredState, Removal } from "../desired/document/document.ts";
 import type { DesiredStore, Edit } from "../desired/store.ts";
 import type { Executor } from "../execute/executor.ts";
@@ -129,7 +129,7 @@ function modelToRemove(deps: RemoveDeps, name: string): CachedModel {
       `nothing of ${named} is here yet; taking it out of the document cancels its pull: PATCH /api/desired with {"models":{${JSON.stringify(named)}:null}}`,
     );
   const views = deps.catalog.list();
-  const isMeant = (other: string): boolean => foldAlias(other) === foldAlias(name);
+  const isMeant = (other: string): boolean => foldName(other) === foldName(name);
   const aliased = views.find(({ aliases }) => aliases.some(isMeant));
   const varied = views.find(({ variants }) => variants.some((variant) => isMeant(variant.name)));
   const owner = aliased ?? varied;
@@ -154,5 +154,5 @@ function removable({ catalog, loop, store }: RemoveDeps): readonly CachedModel[]
 }
 
 function isSame(own: string, name: string): boolean {
-  return own.toLowerCase() === normaliseName(name).toLowerCase();
+  return own.toLowerCase() === foldName(name);
 }

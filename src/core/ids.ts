@@ -108,6 +108,11 @@ export function normaliseName(name: string): string {
     .replace(/\.gguf$/i, "");
 }
 
+/** As names are looked up: `x:latest`, `x.gguf` and `X` are one. */
+export function foldName(name: string): string {
+  return normaliseName(name).toLowerCase();
+}
+
 /** A model together with the other names it answers to. */
 export interface NamedModel {
   readonly id: string;

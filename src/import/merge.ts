@@ -1,5 +1,5 @@
 // Adds imported models to a document. What the document has stays as it is.
-import { normaliseName } from "../core/ids.ts";
+import { foldName } from "../core/ids.ts";
 import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
 import type { DesiredModel, DocumentTree } from "../desired/document/document.ts";
 import type { Remark } from "./imported.ts";
@@ -14,24 +14,24 @@ export interface Merged {
 /** Models whose id the document has are left out, and so are names that it has. */
 export function merge(tree: DocumentTree, models: readonly DesiredModel[]): Merged {
   const before = isJsonObject(tree["models"]) ? tree["models"] : {};
-  const names = new Set(Object.entries(before).flatMap(([id, fields]) => [id, ...namesIn(fields)].map(fold)));
+  const names = new Set(Object.entries(before).flatMap(([id, fields]) => [id, ...namesIn(fields)].map(foldName)));
   const after: Record<string, Json> = { ...before };
   const added: string[] = [];
   const remarks: Remark[] = [];
-  const ids = new Set(Object.keys(before).map(fold));
-  for (const { id } of models) if (!ids.has(fold(id))) names.add(fold(id));
+  const ids = new Set(Object.keys(before).map(foldName));
+  for (const { id } of models) if (!ids.has(foldName(id))) names.add(foldName(id));
   for (const { id, aliases, variants, ...fields } of models) {
-    if (ids.has(fold(id))) {
+    if (ids.has(foldName(id))) {
       remarks.push({ about: id, message: "is in the document already and stays as it is" });
       continue;
     }
     const isFree = (name: string): boolean => {
-      if (!names.has(fold(name))) {
-        names.add(fold(name));
+      if (!names.has(foldName(name))) {
+        names.add(foldName(name));
         return true;
       }
       // An alias of its own id would change nothing.
-      if (fold(name) !== fold(id))
+      if (foldName(name) !== foldName(id))
         remarks.push({ about: id, message: `does not get the name ${name}: another model has it` });
       return false;
     };
@@ -53,8 +53,4 @@ function namesIn(fields: Json | undefined): string[] {
   return [...aliases, ...variants.map((variant) => (isJsonObject(variant) ? variant["name"] : undefined))].filter(
     (name) => typeof name === "string",
   );
-}
-
-function fold(name: string): string {
-  return normaliseName(name).toLowerCase();
 }

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { HistoryBody } from "../client/index.ts";
 import { elapsedText } from "../core/quantities.ts";
 import type { Tone } from "./model-row.ts";
-import { Ago, Badge, Dialog, ErrorNote, Section, useAction, useLoaded, useShell } from "./parts.tsx";
+import { Ago, Badge, Dialog, ErrorNote, Section, TableHead, useAction, useLoaded, useShell } from "./parts.tsx";
 import { Plan } from "./plan.tsx";
 
 type Entry = HistoryBody["entries"][number];
@@ -25,15 +25,7 @@ export function History(): JSX.Element {
     <Section title="History">
       <ErrorNote error={error} />
       <table class="cards">
-        <thead>
-          <tr>
-            {["Generation", "When", "By", "Changed", "Outcome"].map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead columns={["Generation", "When", "By", "Changed", "Outcome"]} />
         <tbody>
           {value?.entries.map((entry) => (
             <tr key={entry.generation}>

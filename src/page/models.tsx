@@ -7,7 +7,7 @@ import { LoadButton } from "./load-button.tsx";
 import { takesText } from "./memory-bars.ts";
 import { ModelDialog } from "./model-dialog.tsx";
 import { type ModelRow, modelRows } from "./model-row.ts";
-import { Ago, Badge, useShell } from "./parts.tsx";
+import { Ago, Badge, TableHead, useShell } from "./parts.tsx";
 
 const columns = [
   "Model",
@@ -41,15 +41,7 @@ export function Models({ disk, onPreview }: ModelsProps): JSX.Element | null {
   return (
     <>
       <table class="cards">
-        <thead>
-          <tr>
-            {columns.map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead columns={columns} />
         <tbody>
           {rows.map((row) => (
             <Row

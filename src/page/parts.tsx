@@ -103,6 +103,20 @@ export function ErrorNote({ error }: { readonly error: unknown }): JSX.Element |
 }
 
 /** Drawn again each second while it is young, then each half minute. */
+export function TableHead({ columns }: { readonly columns: readonly string[] }): JSX.Element {
+  return (
+    <thead>
+      <tr>
+        {columns.map((name) => (
+          <th key={name} scope="col">
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
 export function Ago({ at }: { readonly at: string | null | undefined }): JSX.Element {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {

@@ -5,7 +5,7 @@ import type { HubModels } from "../client/index.ts";
 import { memoryText } from "../core/memory-text.ts";
 import { bytesText } from "../core/quantities.ts";
 import { isWrong } from "../status/attention.ts";
-import { Dialog, ErrorNote, Field, submitting, useAction, useLoaded, useShell } from "./parts.tsx";
+import { Dialog, ErrorNote, Field, submitting, TableHead, useAction, useLoaded, useShell } from "./parts.tsx";
 import { kindOf, quantsOf } from "./quants.ts";
 import { TransferBar } from "./transfer-bar.tsx";
 
@@ -122,14 +122,7 @@ function Quants({ repo, isBusy, onBack, onPull }: QuantsProps): JSX.Element {
       <ErrorNote error={error} />
       {quants?.length === 0 && <p class="dim">It has no whole model in GGUF files.</p>}
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Quant</th>
-            <th scope="col">Size</th>
-            <th scope="col">Memory</th>
-            <th scope="col">Action</th>
-          </tr>
-        </thead>
+        <TableHead columns={["Quant", "Size", "Memory", "Action"]} />
         <tbody>
           {quants?.map(({ id, tag, bytes, files: count }) => (
             <tr key={id}>

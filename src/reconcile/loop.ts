@@ -48,7 +48,7 @@ interface LoopOptions {
   readonly resyncMs: number;
   readonly silenceLimitMs: number;
   /** Another gateway writes the model cache. */
-  readonly isReader?: boolean;
+  readonly isReader?: boolean | undefined;
   readonly now: () => number;
   readonly random: () => number;
   readonly onPass: (pass: Pass) => void;

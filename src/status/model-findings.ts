@@ -52,7 +52,7 @@ function present(
   const held = ofKey(plan.held, key);
   const crowded = held.find(({ why }) => why === "room");
   if (crowded) return finding("Present", "DiskFull", crowded.action.message);
-  const awaited = plan.held.find((held) => held.why === "writer" && held.action.key === key);
+  const awaited = held.find(({ why }) => why === "writer");
   if (awaited) return finding("Present", "WaitingForWriter", `${awaited.action.message}: ${awaited.because}.`);
   const failure = fetchFailure(id, backoff);
   if (failure) return failed("Present", failure);

@@ -1,5 +1,5 @@
 // A name means one model, or one variant of it: ids, aliases and names of variants are unique. Pure.
-import { normaliseName } from "../../core/ids.ts";
+import { foldName } from "../../core/ids.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { listIn, type Problem } from "./problem.ts";
 
@@ -44,9 +44,4 @@ function namesIn(entry: unknown, index: number): readonly Name[] {
 export function firstIndexes(names: readonly unknown[], fold: (name: string) => string): Map<string, number> {
   const entries = names.flatMap((name, index) => (typeof name === "string" ? [[fold(name), index] as const] : []));
   return new Map(entries.reverse());
-}
-
-/** As names are looked up: `x:latest`, `x.gguf` and `X` are one. */
-function foldName(name: string): string {
-  return normaliseName(name).toLowerCase();
 }

@@ -5,10 +5,9 @@ import { pipeline } from "node:stream/promises";
 import type { Dispatcher } from "undici";
 import { GatewayError, reasonOf } from "../../core/errors.ts";
 import { isFull } from "../../state/atomic-file.ts";
+import { fetch } from "../../undici.ts";
 import type { ReleaseAsset } from "./release-asset.ts";
 import { throwIfCancelled } from "./run.ts";
-
-// `default`: the only name that the bundled program finds of a package in CommonJS.
 
 /** A machine without internet access should try the other way soon. */
 const listingMs = 8_000;
@@ -16,8 +15,7 @@ const listingMs = 8_000;
 /** Throws `engine_missing`. */
 export async function fetchListing(url: string, dispatcher: Dispatcher, signal: AbortSignal): Promise<unknown> {
   try {
-    const { default: undici } = await import("undici");
-    const response = await undici.fetch(url, {
+    const response = await fetch(url, {
       dispatcher,
       headers: { accept: "application/vnd.github+json", "user-agent": "model-gateway" },
       signal: AbortSignal.any([signal, AbortSignal.timeout(listingMs)]),
@@ -40,8 +38,7 @@ export async function fetchAsset(
   const hash = createHash("sha256");
   let done = 0;
   try {
-    const { default: undici } = await import("undici");
-    const response = await undici.fetch(asset.url, { dispatcher: options.dispatcher, signal: options.signal });
+    const response = await fetch(asset.url, { dispatcher: options.dispatcher, signal: options.signal });
     if (!response.ok || response.body === null) throw new Error(`the server responded ${response.status}`);
     const counted = async function* (body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
       for await (const chunk of body) {

@@ -39,12 +39,13 @@ export interface SlotsView {
 export function slotsView(state: State): SlotsView {
   const placed = placedModels(state);
   const { modelsMax, memory } = state.world;
+  const limits = memory.limits();
   return {
     takes: (id) => placed.find((model) => model.id === id)?.takes ?? null,
     evicts: (id, takes) =>
       evictedFor(
         placed.filter((model) => model.id !== id),
-        { slots: modelsMax, takes, limits: memory.limits(), isShort: false },
+        { slots: modelsMax, takes, limits, isShort: false },
       ),
   };
 }
