@@ -132,6 +132,7 @@ const planMemorySchema = {
         model: text(),
         from: maybe(integer("Bytes that it needs now; null: it is not here, or not known.")),
         to: maybe(integer("Bytes that it will need; null: not known.")),
+        why: maybe(text("Why it is not known what it will need.")),
         fits: maybe(flag("Whether it fits into these limits alone; null: not known.")),
         onHub: flag("It is still on the hub: what it will need is estimated by the head of its file there."),
       }),

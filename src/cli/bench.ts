@@ -6,7 +6,8 @@ import { printJson, printTable } from "./text.ts";
 
 export async function benchCommand({ operands, settings, json, flags }: CommandLine): Promise<number> {
   const [model = ""] = operands;
-  const result = await withGateway({ settings, change: { force: flags.includes("force") } }, (client) => {
+  const result = await withGateway({ settings, change: { force: flags.includes("force") } }, async (client) => {
+    await client.model(model);
     console.error(`${model} is measured, and its requests wait: this takes minutes, Ctrl+C ends it.`);
     return client.bench(model);
   });

@@ -41,9 +41,9 @@ export function planLines(plan: PlanBody, paint: Paint): string[] {
 
 function memoryLines({ memory }: PlanBody): string[] {
   if (!memory || memory.changes.length === 0) return [];
-  const lines = memory.changes.map(({ model, from, to, fits, onHub }) => {
+  const lines = memory.changes.map(({ model, from, to, why, fits, onHub }) => {
     const was = from === null || from === to ? "" : ` (now ${memoryText(from)})`;
-    const needed = to === null ? "memory that is not known yet" : memoryText(to);
+    const needed = to === null ? `an unknown amount of memory: ${why}` : memoryText(to);
     const by = to !== null && onHub ? " by the head of its file on the hub" : "";
     return `  ${model} needs ${needed}${by}${was}${fits === false ? ", and does not fit" : ""}`;
   });

@@ -1,5 +1,6 @@
 // `show MODEL`: what its files hold, and how it is set up.
 import type { ModelEntry, NativeShown, StatusBody } from "../client/index.ts";
+import { memoryText } from "../core/memory-text.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { stateOf } from "../status/attention.ts";
 import { withGateway } from "./connect.ts";
@@ -25,6 +26,7 @@ export async function showCommand({ settings, operands, json }: CommandLine): Pr
 function factsOf({ details, capabilities, license }: NativeShown, entry: ModelEntry, model: Model | null) {
   const { family, parameter_size, quantization_level } = details;
   const { context_length: context, n_ctx_train: trained, aliases } = entry;
+  const { need, memoryBytes } = model?.runtime ?? {};
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["Architecture", family],
     ["Parameters", parameter_size],
@@ -35,7 +37,8 @@ function factsOf({ details, capabilities, license }: NativeShown, entry: ModelEn
     ["License", license?.split("\n")[0]],
     ["Size", model?.runtime ? bytesText(model.runtime.bytes) : undefined],
     ["State", model ? stateOf(model) : undefined],
-    ["Memory", model?.runtime?.memoryBytes ? bytesText(model.runtime.memoryBytes) : undefined],
+    ["Needs", need ? `${memoryText(need.bytes)} of memory (${need.source})` : undefined],
+    ["Takes", memoryBytes ? memoryText(memoryBytes) : undefined],
     ["In document", model ? (model.desired ? "yes" : "no") : undefined],
   ];
   return rows.flatMap(([key, value]) => (value ? [[key, value]] : []));

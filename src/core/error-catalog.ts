@@ -68,6 +68,7 @@ const rows = {
     503,
     "Run `model-gateway engine install llama`, `whisper` or `sherpa`, or set the path of an installed engine.",
   ),
+  engine_refused: wait(500, "Correct the settings or the file that the engine names."),
   engine_failed: retry(503, "See the message and the log, which has the engine's output."),
   shutting_down: retry(503, "Repeat the request later: the gateway is stopping."),
   wait_timeout: retry(504, "See GET /status: the change stays desired and continues."),

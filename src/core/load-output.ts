@@ -10,6 +10,12 @@ export function isMemoryShortage(lines: readonly string[]): boolean {
   return lines.some((line) => shortage.test(line));
 }
 
+/** The first complaint, as those after it come of it, without its time and place; null: there is none. */
+export function causeIn(lines: readonly string[]): string | null {
+  const first = lines.find((line) => complaint.test(line) && !line.startsWith("terminate called"));
+  return first === undefined ? null : first.replace(/^(?:\S+ E (?:srv +|cmn +)?|\s*what\(\): +)/, "").trim();
+}
+
 /** The engine refused what it was given. One that was killed says nothing. */
 export function isSettingsFault(lines: readonly string[]): boolean {
   return lines.some((line) => complaint.test(line)) && !isMemoryShortage(lines);

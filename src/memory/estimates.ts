@@ -1,10 +1,11 @@
 // Estimates by question: what is kept in memory.json, what is being asked, and what cannot be known.
-import { GatewayError, toGatewayError } from "../core/errors.ts";
+import { stat } from "node:fs/promises";
+import { GatewayError, isAbsent, toGatewayError } from "../core/errors.ts";
 import type { FitTool } from "../engines/llama/fit-params.ts";
 import type { MemoryBook } from "./book.ts";
 import { type ByDevice, type Estimate, type Need, needOf } from "./need.ts";
 import { createOracle, type OracleOptions } from "./oracle.ts";
-import type { Question } from "./question.ts";
+import { pathsIn, type Question } from "./question.ts";
 
 export type Estimates = ReturnType<typeof createEstimates>;
 
@@ -18,7 +19,7 @@ export function createEstimates(options: {
   /** null: llama-server has none; undefined: there is no llama-server. */
   let tool: FitTool | null | undefined;
   /** By key: why it cannot be known. */
-  const failures = new Map<string, string>();
+  const failures = new Map<string, GatewayError>();
   /** By key: questions that are being answered. */
   const flights = new Map<string, Promise<Estimate>>();
   const oracle = createOracle({
@@ -37,8 +38,9 @@ export function createEstimates(options: {
       book.note(key, { estimate: found });
       return found;
     } catch (error) {
-      const { code, message } = toGatewayError(error);
-      if (code !== "cancelled") failures.set(key, message);
+      await requireFiles(question);
+      const failure = toGatewayError(error);
+      if (failure.code !== "cancelled") failures.set(key, failure);
       throw error;
     } finally {
       flights.delete(key);
@@ -62,8 +64,11 @@ export function createEstimates(options: {
     /** Without what was measured; null: not known. */
     estimated: (question: Question): Estimate | null => book.get(keyOf(question)).estimate,
     /** Why it cannot be known; null: it can. */
-    why: (question: Question): string | null => (tool === null ? noTool : (failures.get(keyOf(question)) ?? null)),
-    /** Answers from what is kept, else asks. Errors: `engine_failed`, `cancelled`. */
+    why: (question: Question): string | null =>
+      tool === null ? noTool : (failures.get(keyOf(question))?.message ?? null),
+    /** A load with these settings would fail too. */
+    isRefused: (question: Question): boolean => failures.get(keyOf(question))?.code === "engine_refused",
+    /** Answers from what is kept, else asks. Errors: `engine_refused`, `engine_failed`, `model_not_found`, `cancelled`. */
     ask: async (question: Question): Promise<Estimate> => {
       const key = keyOf(question);
       const kept = book.get(key).estimate;
@@ -77,3 +82,11 @@ export function createEstimates(options: {
 }
 
 export const noTool = "there is no llama-fit-params beside llama-server";
+
+/** What is asked about a file that is not there must not be kept as a failure of the model. */
+async function requireFiles(question: Question): Promise<void> {
+  for (const path of pathsIn(question))
+    await stat(path).catch((error: unknown) => {
+      throw isAbsent(error) ? new GatewayError("model_not_found", "it is not in the model cache") : error;
+    });
+}

@@ -5,8 +5,13 @@ import type { Remedy } from "./remedy.ts";
 
 /** As the condition `Fits` has it. */
 export interface FitsFact {
-  readonly reason: "Fits" | "TooLarge" | "Estimating" | "NotEstimated";
+  readonly reason: "Fits" | "TooLarge" | "Refused" | "Estimating" | "NotEstimated";
   readonly message: string;
+}
+
+/** `why`: the engine's words. */
+export function refusedFact(why: string): FitsFact {
+  return { reason: "Refused", message: `The engine refuses its settings or its file: ${why}.` };
 }
 
 export function fitsFact(

@@ -1,5 +1,6 @@
 // Whether models of the document that are still on the hub fit into memory, by the heads of their files there.
 import { readGgufFacts } from "../cache/gguf/metadata.ts";
+import { contextInForce } from "../core/context-size.ts";
 import { toGatewayError } from "../core/errors.ts";
 import { createSerial } from "../core/serial.ts";
 import type { Desired } from "../desired/document/document.ts";
@@ -90,8 +91,8 @@ export function createHubFits(options: {
         return bytesOf(await memory.ask(askedOf(questionOf(model, asked))));
       };
       const file = askedOf(question).runs[0]?.[1] ?? "";
-      const trained = (await readGgufFacts(file))?.contextLength;
-      return largestContext(ask, within, ctxSizeIn(values) ?? trained ?? contextStep);
+      const trained = (await readGgufFacts(file))?.contextLength ?? null;
+      return largestContext(ask, within, contextInForce(ctxSizeIn(values), trained, null) ?? contextStep);
     });
   }
 

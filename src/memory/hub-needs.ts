@@ -1,9 +1,9 @@
 // What models that are still on the hub would take of memory: llama-fit-params is asked about files of their sizes that have
 // their heads and no weights, which it does not read.
-import { mkdir, mkdtemp, open, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { GatewayError, isAbsent } from "../core/errors.ts";
+import { GatewayError } from "../core/errors.ts";
 import { createSerial } from "../core/serial.ts";
 import type { HubClient } from "../hub/client.ts";
 import { fetchHead } from "../hub/head.ts";
@@ -80,8 +80,6 @@ export function createHubNeeds({
       const obstacle = memory.obstacle();
       if (obstacle !== null) throw new GatewayError("engine_missing", obstacle);
       const models = modelsOf(question, onHub);
-      const coming = new Set(models.flatMap(({ files }) => files.map(({ path }) => path)));
-      for (const path of pathsIn(question)) if (!coming.has(path)) await requireFile(path);
       const estimate = await (models.length === 0
         ? memory.ask(question)
         : withHeads(question, models, (askedOf) => memory.ask(askedOf(question))));
@@ -98,13 +96,6 @@ export function modelsOf(question: Question, onHub: readonly HubModel[]): HubMod
 
 /** The same question about other files. */
 export type AskedOf = (question: Question) => Question;
-
-/** What is asked about a file that is not there would be kept as a failure of the model. */
-async function requireFile(path: string): Promise<void> {
-  await stat(path).catch((error: unknown) => {
-    throw isAbsent(error) ? new GatewayError("model_not_found", "it is not in the model cache") : error;
-  });
-}
 
 function explained(late: AbortSignal) {
   return (error: unknown): never => {

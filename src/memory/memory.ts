@@ -1,5 +1,6 @@
 // What models take of memory with the settings that they would be loaded with: asked of the engine in the background, once for
 // each file, settings and build.
+import { contextInForce } from "../core/context-size.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { EngineDevice } from "../engines/llama/devices.ts";
 import type { FitTool } from "../engines/llama/fit-params.ts";
@@ -7,7 +8,7 @@ import { type CachedModel, findCached, type Observed } from "../plan/observed.ts
 import { ctxSizeIn, effectiveValues, type PresetFile } from "../plan/preset-file.ts";
 import type { MemoryBook } from "./book.ts";
 import { createEstimates, type Estimates, noTool } from "./estimates.ts";
-import { type FitsFact, fitsFact } from "./fits.ts";
+import { type FitsFact, fitsFact, refusedFact } from "./fits.ts";
 import { createJobs } from "./jobs.ts";
 import { type ByDevice, bytesOf, type Estimate, host, leftBeside, type Need, needOf } from "./need.ts";
 import { type Question, questionOf } from "./question.ts";
@@ -60,7 +61,9 @@ export function createMemory(options: MemoryOptions) {
   function whyUnknown(upstreamId: string): string | null {
     const model = modelOf(upstreamId);
     if (!model) return "it is not in the model cache";
-    return world.isRemote() ? remote : estimates.why(questionFor(model));
+    if (world.isRemote()) return remote;
+    const question = questionFor(model);
+    return estimates.known(question) ? null : estimates.why(question);
   }
 
   function lookUp(upstreamId: string, isUrgent: boolean): Need | null | undefined {
@@ -116,8 +119,9 @@ export function createMemory(options: MemoryOptions) {
     fits: (upstreamId: string, pinned: readonly ByDevice[]): FitsFact => {
       const model = modelOf(upstreamId);
       const why = whyUnknown(upstreamId);
-      if (!model || why !== null) return { reason: "NotEstimated", message: `What it needs is not known: ${why}.` };
-      const question = questionFor(model);
+      const question = model && questionFor(model);
+      if (why !== null && question && estimates.isRefused(question)) return refusedFact(why);
+      if (!question || why !== null) return { reason: "NotEstimated", message: `What it needs is not known: ${why}.` };
       const need = estimates.known(question);
       if (!need) return estimating;
       const within = leftBeside(limits(), pinned);
@@ -208,7 +212,8 @@ function createWorld() {
     questionFor: (model: CachedModel, overrides: Overrides = {}): Question =>
       questionOf(model, new Map([...valuesOf(model), ...Object.entries(overrides)])),
     /** In force, in tokens. */
-    contextOf: (model: CachedModel): number => ctxSizeIn(valuesOf(model)) ?? model.nCtxTrain ?? contextStep,
+    contextOf: (model: CachedModel): number =>
+      contextInForce(ctxSizeIn(valuesOf(model)), model.nCtxTrain, null) ?? contextStep,
   };
 }
 

@@ -1,5 +1,6 @@
 // What a plan's changes mean for memory: of each model that it brings or changes, what it needs before and after.
 import type { PlanBody } from "../../schemas/plan.ts";
+import { toGatewayError } from "../core/errors.ts";
 import type { Frozen } from "../core/json.ts";
 import { unlessLeft } from "../core/unless-left.ts";
 import { cachedIn, type Observed } from "../plan/observed.ts";
@@ -28,21 +29,27 @@ export async function plannedMemory(
   const changes: PlannedMemory["changes"][number][] = [];
   const needs: (Need | null)[] = [];
   // What takes longer is kept for the next plan.
-  const needOf = async (question: Question | null): Promise<Need | null> =>
-    question && !late.aborted ? unlessLeft(hubNeeds.need(question, onHub), late).catch(() => null) : null;
+  const needOf = async (question: Question | null): Promise<Need | string> => {
+    if (!question || late.aborted) return "it has not been asked yet";
+    return unlessLeft(hubNeeds.need(question, onHub), late).catch((error: unknown) =>
+      late.aborted ? "the engine is still being asked" : toGatewayError(error).message,
+    );
+  };
   for (const { id } of after.desired.models) {
     const [was, is] = [questionIn(before, id), questionIn(after.observed, id)];
-    const to = await needOf(is);
+    const found = await needOf(is);
+    const to = typeof found === "string" ? null : found;
     needs.push(to);
     const fits = to && fitsIn(to.bytes, limits);
     // Also where nothing but the limits has changed.
     const hasFitted = to && fitsIn(to.bytes, limitsNow);
     if (was?.key === is?.key && fits === hasFitted) continue;
-    const from = await needOf(was);
+    const now = await needOf(was);
     changes.push({
       model: id,
-      from: from && totalOf(from.bytes),
+      from: typeof now === "string" ? null : totalOf(now.bytes),
       to: to && totalOf(to.bytes),
+      why: typeof found === "string" ? found : null,
       fits,
       onHub: is !== null && modelsOf(is, onHub).length > 0,
     });

@@ -61,8 +61,11 @@ export function createRemedies(startJob: (key: string, work: () => Promise<void>
       limits: ByDevice,
       contextFor: (within: ByDevice, overrides: Overrides) => Promise<number | null>,
     ): Remedy | null | undefined => {
-      const holding = found.filter((each) => each.key === key && fitsIn(each.within, limits));
-      if (!holding.some(({ within }) => fitsIn(partOf(limits, usefulPart), within))) {
+      const least = partOf(limits, usefulPart);
+      const isUseful = ({ key: of, within }: Found): boolean =>
+        of === key && fitsIn(within, limits) && fitsIn(least, within);
+      const useful = found.filter(isUseful);
+      if (useful.length === 0) {
         const next: Found = { key, within: heldOf(limits), remedy: undefined };
         found.push(next);
         startJob(`remedy ${key} ${JSON.stringify([...next.within])}`, async () => {
@@ -71,7 +74,7 @@ export function createRemedies(startJob: (key: string, work: () => Promise<void>
           next.remedy = plain === undefined ? null : { context: plain, quantized };
         });
       }
-      return holding.findLast(({ remedy }) => remedy !== undefined)?.remedy;
+      return useful.findLast(({ remedy }) => remedy !== undefined)?.remedy;
     },
   };
 }

@@ -78,5 +78,5 @@ export function rollbackText({ verified, failed }: LoadRecord): string {
   const keys = differences(verified.settings, failed.settings).filter((key) => key !== identityKey);
   const inWords = (settings: Settings): string =>
     keys.map((key) => (settings.has(key) ? `${key} ${settings.get(key)}` : `no ${key}`)).join(", ");
-  return `it runs with ${inWords(verified.settings)} again, as it could not be loaded with ${inWords(failed.settings)}: ${failed.why}`;
+  return `with ${inWords(failed.settings)} it could not be loaded (${failed.why}); it runs with ${inWords(verified.settings)} as before`;
 }

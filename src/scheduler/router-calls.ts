@@ -1,6 +1,6 @@
 // What the scheduler has the router do, and the RPC workers before it; the outcome of each call is an event.
 import { type GatewayError, toGatewayError } from "../core/errors.ts";
-import { isSettingsFault } from "../core/load-output.ts";
+import { causeIn, isSettingsFault } from "../core/load-output.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { RpcGate } from "./rpc-gate.ts";
 import type { Handlers, Runner } from "./run.ts";
@@ -69,9 +69,10 @@ export function routerCalls(
   }
 
   async function explainEnd(id: string, since: number): Promise<void> {
-    const said = router.complaints() || "the engine ended while loading it";
+    const complaints = router.complaints() || "the engine ended while loading it";
     const shortage = memory.shortage(id, router.lastWords());
     const [workers, lines] = await Promise.all([gate.explain(), outputSince(id, since)]);
+    const said = causeIn(lines) ?? complaints;
     const isShort = shortage !== null;
     const why = isShort ? `${said}; ${shortage}` : said;
     send({ kind: "loadEnded", why, isShort, isFault: !isShort && isSettingsFault(lines), ...workers });

@@ -243,6 +243,10 @@ export const conditionTable = {
         "It needs more memory than models may take; the message has the largest context that would fit.",
         "Set a smaller context, use a smaller file of the model, or let models take more memory.",
       ),
+      Refused: no(
+        "The engine refuses its settings or its file; the message has the engine's words. A load would fail too.",
+        "Correct the setting, or replace the file.",
+      ),
       Estimating: unknown("The engine is being asked what it needs."),
       NotEstimated: unknown("What it needs is not known; the message says why."),
       Absent: unknown("It is not in the model cache."),

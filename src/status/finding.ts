@@ -40,7 +40,7 @@ export interface StatusInput {
 }
 
 interface FitsFact {
-  readonly reason: "Fits" | "TooLarge" | "Estimating" | "NotEstimated";
+  readonly reason: "Fits" | "TooLarge" | "Refused" | "Estimating" | "NotEstimated";
   readonly message: string;
 }
 

@@ -65,7 +65,8 @@ function loadProblem(id: string, { observed, requests }: StatusInput): Finding |
 function sizeProblem(id: string, { observed, fits }: StatusInput): Finding | undefined {
   const cached = cachedIn(observed, id);
   const fact = fits.get(cached?.complete ? cached.upstreamId : id);
-  return fact?.reason === "TooLarge" ? finding("Fits", "TooLarge", fact.message) : undefined;
+  if (fact?.reason !== "TooLarge" && fact?.reason !== "Refused") return undefined;
+  return finding("Fits", fact.reason, fact.message);
 }
 
 function settingProblem(id: string, input: StatusInput): Finding | undefined {

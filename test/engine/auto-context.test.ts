@@ -55,7 +55,7 @@ models:
     3,
     "two tries and one that worked",
   );
-  await gateway.until("told", () => applied(alpha).includes("again, as it could not be loaded with"));
+  await gateway.until("told", () => applied(alpha).includes("it could not be loaded"));
 
   const mend = patchWith({ models: { [alpha]: { preset: null } } });
   assert.equal((await gateway.json("/api/desired?wait=true", mend)).status, 200);

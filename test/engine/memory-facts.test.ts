@@ -55,6 +55,7 @@ test("what a model takes is known before it is loaded, within 5 % or 64 MiB; one
   const folders = await makeFolders(t);
   /** With the KV cache alone it takes twice what there is. */
   const endless = { name: "endless", layers: Math.ceil((2 * totalmem()) / (cacheBytes * mostTokens)), feedForward: 64 };
+  const refused = { name: "refused", layers: 1 };
   // A batch is computed on one thread: a small one for what is large.
   const batch = "ubatch-size: 32, batch-size: 32";
   const cases = [
@@ -68,13 +69,14 @@ test("what a model takes is known before it is loaded, within 5 % or 64 MiB; one
     },
     { name: "large", layers: 24, prompt: 20, settings: "ctxSize: 16384, preset: { ubatch-size: 16, batch-size: 16 }" },
     { ...endless, prompt: 0, settings: `ctxSize: ${mostTokens}, preset: { ${batch} }` },
+    { ...refused, prompt: 0, settings: "preset: { cache-type-v: q8_0, flash-attn: off }" },
   ];
   const lines: string[] = [];
   for (const each of cases) lines.push(`  - { id: "${await cacheSparse(folders, each)}", ${each.settings} }`);
   const yaml = `version: 1\nmodels:\n${lines.join("\n")}\n`;
   const gateway = await startTestGateway(t, { folders, yaml, flags: ["--models-max", "8"] });
   const idOf = ({ name }: { readonly name: string }): string => `acme/${name}:Q8_0`;
-  const fitting = cases.filter(({ name }) => name !== endless.name);
+  const fitting = cases.filter(({ name }) => name !== endless.name && name !== refused.name);
   const conditionOf = ({ models }: Pick<StatusReport, "models">, each: { readonly name: string }, type: string) =>
     models.find(({ id }) => id === idOf(each))?.conditions.find((condition) => condition.type === type);
 
@@ -82,6 +84,7 @@ test("what a model takes is known before it is loaded, within 5 % or 64 MiB; one
     "every need is known, and the remedy",
     (report) =>
       fitting.every((each) => conditionOf(report, each, "Fits")?.status === "True") &&
+      conditionOf(report, refused, "Fits")?.status === "False" &&
       / would fit/.test(conditionOf(report, endless, "Fits")?.message ?? ""),
   );
   const limit = status.memory.limits["Host"] ?? 0;
@@ -114,6 +117,11 @@ test("what a model takes is known before it is loaded, within 5 % or 64 MiB; one
     assert.ok(near(plain, expected) && near(quantized, expected * (64 / 34)), `${message} (${expected})`);
     assert.equal(conditionOf(status, endless, "Ready")?.reason, "TooLarge");
     assert.equal(status.health, "Degraded");
+  });
+  await t.test("settings that the engine refuses are told with its words, before a load", async () => {
+    const words = /refuses its settings.*: llama_init_from_model: quantized V cache requires flash_attn to be enabled/;
+    assert.equal(conditionOf(status, refused, "Fits")?.reason, "Refused");
+    assert.match(conditionOf(status, refused, "Ready")?.message ?? "", words);
   });
   await t.test("lists and details have it", async () => {
     const id = idOf({ name: "small" });

@@ -1,6 +1,7 @@
 // Runs a tool of the engine (llama-bench, llama-fit-params) to its end, as the engine itself is run.
 import { basename } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
+import { causeIn, isMemoryShortage } from "../../core/load-output.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
 import { markerName, markerValue } from "../process/leftovers.ts";
 import { exitText, startProcess, supervise } from "../process/managed-process.ts";
@@ -19,7 +20,7 @@ const graceMs = 1_000;
 const mostOutput = 1 << 20;
 const shownLines = 2;
 
-/** Returns its stdout. Errors: `engine_failed` with its last lines, `engine_missing`, `cancelled`. */
+/** Returns its stdout. Errors: `engine_refused` with its first complaint, `engine_failed` with its last lines, `engine_missing`, `cancelled`. */
 export async function runEngineTool(path: string, args: readonly string[], place: ToolPlace): Promise<string> {
   const { stateDir, environment, signal, timeoutMs } = place;
   const name = basename(path);
@@ -41,7 +42,9 @@ export async function runEngineTool(path: string, args: readonly string[], place
   const exit = await supervise(tool, limit, graceMs);
   if (signal.aborted) throw new GatewayError("cancelled", `${name} was cancelled`, { cause: signal.reason });
   if (exit.code === 0) return output;
+  const lines = tool.lastWords().split("\n");
+  const cause = limit.aborted || isMemoryShortage(lines) ? null : causeIn(lines);
+  if (cause !== null) throw new GatewayError("engine_refused", cause);
   const how = limit.aborted ? `took more than ${timeoutMs} ms` : exitText(exit);
-  const lines = tool.lastWords().split("\n").slice(-shownLines).join(" | ");
-  throw new GatewayError("engine_failed", `${name}: ${how}: ${lines}`);
+  throw new GatewayError("engine_failed", `${name}: ${how}: ${lines.slice(-shownLines).join(" | ")}`);
 }

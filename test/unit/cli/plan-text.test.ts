@@ -102,8 +102,8 @@ test("every step with its fields, sizes and times; the totals last", () => {
     memory: {
       limits: { Host: 7.5 * 1024 ** 3 },
       changes: [
-        { model: "acme/b:Q8_0", from: 5.1 * 1024 ** 3, to: 9 * 1024 ** 3, fits: false, onHub: true },
-        { model: "acme/a:Q8_0", from: null, to: null, fits: null, onHub: true },
+        { model: "acme/b:Q8_0", from: 5.1 * 1024 ** 3, to: 9 * 1024 ** 3, why: null, fits: false, onHub: true },
+        { model: "acme/a:Q8_0", from: null, to: null, why: "the hub is silent", fits: null, onHub: true },
       ],
       bytes: 11 * 1024 ** 3,
       unknown: 1,
@@ -139,7 +139,7 @@ test("every step with its fields, sizes and times; the totals last", () => {
     "! acme/x:Q8_0: the hub does not have acme/x. Check it.",
     "  sizes are not all known: no answer",
     "  acme/b:Q8_0 needs 9.0 GiB by the head of its file on the hub (now 5.1 GiB), and does not fit",
-    "  acme/a:Q8_0 needs memory that is not known yet",
+    "  acme/a:Q8_0 needs an unknown amount of memory: the hub is silent",
     "  all models together: 11 GiB and 1 of unknown need, where they may take 7.5 GiB of Host",
     "Plan: 5 steps, 2 to pull (5.10 GB and 1 of unknown size), 2 to reload (2 in flight), 1 to delete (3.20 GB), 1 held, 1 that cannot be done.",
   ]);

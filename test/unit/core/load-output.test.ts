@@ -1,7 +1,7 @@
 // Which loads fail for their settings, by what the engine printed. Lines of the real engine.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isMemoryShortage, isSettingsFault } from "../../../src/core/load-output.ts";
+import { causeIn, isMemoryShortage, isSettingsFault } from "../../../src/core/load-output.ts";
 
 const cases: readonly [what: string, lines: readonly string[], isFault: boolean, isShort: boolean][] = [
   [
@@ -38,3 +38,19 @@ for (const [what, lines, isFault, isShort] of cases)
   test(`the end of a load: ${what}`, () => {
     assert.deepEqual([isSettingsFault(lines), isMemoryShortage(lines)], [isFault, isShort]);
   });
+
+test("the cause of a failed load is its first complaint, not what came of it", () => {
+  const aborted = [
+    "0.00.064.923 I llama_fit_params: printing estimated memory",
+    "0.00.072.813 E llama_init_from_model: quantized V cache requires flash_attn to be enabled",
+    "terminate called after throwing an instance of 'std::runtime_error'",
+    "  what():  failed to create llama_context from model",
+  ];
+  assert.equal(causeIn(aborted), "llama_init_from_model: quantized V cache requires flash_attn to be enabled");
+  assert.equal(causeIn(aborted.slice(2)), "failed to create llama_context from model");
+  assert.equal(
+    causeIn(["0.1 E srv    load_model: failed to load model, 'm'"]),
+    "load_model: failed to load model, 'm'",
+  );
+  assert.equal(causeIn(aborted.slice(0, 1)), null);
+});

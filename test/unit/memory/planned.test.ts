@@ -35,7 +35,7 @@ test("a changed model has two needs, others none of their own; all are in the su
     }),
     {
       limits: { Host: 4000 },
-      changes: [{ model: a, from: 1100, to: 8100, fits: false, onHub: false }],
+      changes: [{ model: a, from: 1100, to: 8100, why: null, fits: false, onHub: false }],
       bytes: 8100 + 101,
       unknown: 1,
     },
@@ -49,5 +49,5 @@ test("a changed model has two needs, others none of their own; all are in the su
     end: { world: { desired: small, observed: same } },
   });
   assert.deepEqual(planned, { Host: 1050 });
-  assert.deepEqual(changes, [{ model: a, from: 1100, to: 1100, fits: false, onHub: false }]);
+  assert.deepEqual(changes, [{ model: a, from: 1100, to: 1100, why: null, fits: false, onHub: false }]);
 });

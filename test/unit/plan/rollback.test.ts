@@ -59,7 +59,7 @@ test("settings that failed give way to the last ones that worked, in words", () 
   assert.deepEqual([...found.rolledBack], [id]);
   assert.equal(
     found.findings.get(id),
-    "it runs with ctx-size 512, no threads again, as it could not be loaded with ctx-size 4096, threads 99: bad type",
+    "with ctx-size 4096, threads 99 it could not be loaded (bad type); it runs with ctx-size 512, no threads as before",
   );
 });
 
