@@ -28,6 +28,17 @@ function hashOfSources() {
   return hash.digest("hex");
 }
 
+/** The code that ajv makes of the document's schema, in place of ajv and the schema: see there. */
+const schemaCheck = {
+  name: "schema-check",
+  setup(bundle) {
+    bundle.onLoad({ filter: /schema-check\.ts$/ }, async ({ path }) => {
+      const { ajv, validate } = await import(`./dist/${relative(__dirname, path).replace(/ts$/, "js")}`);
+      return { contents: require("ajv/dist/standalone").default(ajv, validate), resolveDir: __dirname };
+    });
+  },
+};
+
 /** For browsers: one script, with what it needs of the client and of Preact. Types are checked by `npm run lint`. */
 function bundlePage() {
   const from = join(__dirname, "src", "page");
@@ -51,20 +62,23 @@ function bundlePage() {
  * For Node: the program, its worker threads and the parts of its packages that it uses, in few files. Node needed half a second of
  * processor time to find and load 600 of them at each start. Entries lie beside each other: a thread is found by its name.
  */
-function bundleProgram() {
+async function bundleProgram() {
   const from = join(__dirname, "src");
   const to = join(__dirname, "dist", "program");
   rmSync(to, { recursive: true, force: true });
   const entries = readdirSync(from, { recursive: true, encoding: "utf8" })
     .filter((name) => /(^cli.(main|compile-cache)|(hash|parse|transfer)-worker|sherpa-server)\.ts$/.test(name))
     .map((name) => join(from, name));
-  require("esbuild").buildSync({
+  await require("esbuild").build({
+    plugins: [schemaCheck],
     entryPoints: Object.fromEntries(entries.map((path) => [basename(path, ".ts"), path])),
     outdir: to,
     bundle: true,
     splitting: true,
     format: "esm",
     platform: "node",
+    // Of undici parts are loaded by their paths.
+    external: ["undici"],
     target: "node20",
     // Packages are in CommonJS.
     banner: {
@@ -76,16 +90,18 @@ function bundleProgram() {
   copyFileSync(join(__dirname, "dist", "src", "cli", "cli.js"), program);
 }
 
-const now = hashOfSources();
-const isBuilt = existsSync(program) && existsSync(stamp) && readFileSync(stamp, "utf8") === now;
-if (!isBuilt || !process.argv.includes("--if-changed")) {
+async function build() {
+  const now = hashOfSources();
+  const isBuilt = existsSync(program) && existsSync(stamp) && readFileSync(stamp, "utf8") === now;
+  if (isBuilt && process.argv.includes("--if-changed")) return;
   rmSync(stamp, { force: true });
   const tsc = join(__dirname, "node_modules", "typescript", "bin", "tsc");
   const { status } = spawnSync(process.execPath, [tsc], { cwd: __dirname, stdio: "inherit" });
-  if (status === 0) {
-    bundlePage();
-    bundleProgram();
-    writeFileSync(stamp, now);
-  }
   process.exitCode = status === null ? 1 : status;
+  if (status !== 0) return;
+  bundlePage();
+  await bundleProgram();
+  writeFileSync(stamp, now);
 }
+
+void build();

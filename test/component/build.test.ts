@@ -1,9 +1,10 @@
 // What runs before the program itself: the check of Node's version, and the build that `npm start` begins with.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { copyFile, mkdir, readFile, symlink, utimes, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, it, type TestContext } from "node:test";
+import { describe, it, type TestContext, test } from "node:test";
+import { parseSource } from "../../src/desired/document/parse.ts";
 import { packageRoot } from "../../src/settings/settings.ts";
 import { scratchFolder } from "../support/scratch.ts";
 
@@ -106,4 +107,27 @@ describe("the build of `npm start`", () => {
     await writeFile(source, "export const said = 1;\n");
     assert.equal((await build("--if-changed")).code, 0);
   });
+});
+
+test("the program checks documents by compiled code, which finds what ajv finds", async (t) => {
+  const root = await scratchFolder(t);
+  const path = join(root, "gateway.yaml");
+  const text = `version: 2
+contxt: {}
+models: [3, { id: no, ctxSize: -1, preset: { -x: [] } }, acme/a:Q8_0]
+rpc: { workers: [a, a], mode: both }
+speech: { synthesis: {} }
+`;
+  await writeFile(path, text);
+  const program = join(packageRoot, "dist", "program");
+  const { code, output } = await run([join(program, "cli.js"), "validate", path, "--json", "--state", root]);
+  assert.equal(code, 1);
+  const parsed = parseSource(text);
+  assert.ok(!parsed.ok && parsed.problems.length > 8);
+  const { files } = JSON.parse(output) as { readonly files: readonly { readonly problems: unknown }[] };
+  assert.deepEqual(files[0]?.problems, parsed.problems);
+  const bundled = await Promise.all((await readdir(program)).map((name) => readFile(join(program, name), "utf8")));
+  const [parser = ""] = bundled.filter((each) => each.includes("// src/desired/document/parse.ts"));
+  assert.match(parser, /schema-check\.ts/);
+  assert.ok(!parser.includes("node_modules/ajv/dist/compile"));
 });

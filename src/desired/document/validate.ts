@@ -1,14 +1,6 @@
 // Validates a desired document: every problem at once, with its path.
-import { Ajv, type ErrorObject } from "ajv";
-import {
-  autoPattern,
-  type DocumentInput,
-  documentSchema,
-  modelSchema,
-  rpcSchema,
-  sizePattern,
-  speechSchema,
-} from "../../../schemas/document.ts";
+import type { ErrorObject } from "ajv";
+import { autoPattern, modelSchema, rpcSchema, sizePattern, speechSchema } from "../../../schemas/document.ts";
 import { presetKeyPattern, presetOptions } from "../../../schemas/preset-options.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { idForm, parseModelId } from "../../core/ids.ts";
@@ -23,6 +15,7 @@ import { boundProblem, clip, mostListed } from "./bounds.ts";
 import { type DocumentTree, toTree } from "./document.ts";
 import { firstIndexes, nameProblems } from "./names.ts";
 import { type Found, listIn, type Problem } from "./problem.ts";
+import { validate as matchesSchema } from "./schema-check.ts";
 import { variantProblems } from "./variants.ts";
 
 export type Validation =
@@ -35,21 +28,6 @@ export type Validation =
       /** It exceeds a bound, and was not validated. */
       readonly isTooLarge: boolean;
     };
-
-// strict types off: `type: [a, b]` is what the preset's values need.
-// Matching properties on: the preset's options are named, and all have one type.
-// No meta-schema: a test checks our schema by it, not each start, where that took 14 ms.
-const ajv = new Ajv({
-  allErrors: true,
-  allowUnionTypes: true,
-  allowMatchingProperties: true,
-  verbose: true,
-  meta: false,
-  validateSchema: false,
-  // A document is checked seldom, and each start and each `diff` compiles: 30 ms of processor time less.
-  code: { optimize: false },
-});
-const matchesSchema = ajv.compile<DocumentInput>(documentSchema);
 
 /** Violations of the schema that are described; some of them may be the same. */
 const mostRead = 100;

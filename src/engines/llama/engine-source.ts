@@ -5,7 +5,6 @@ import { promisify } from "node:util";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { BinaryState } from "../../plan/observed.ts";
 import type { InstallProgress } from "../install/build.ts";
-import { installEngine } from "../install/install.ts";
 import { locateEngine } from "../install/locate.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
 
@@ -53,6 +52,8 @@ export function createEngineSource(options: EngineSourceOptions) {
       if (!found && options.install) {
         isInstalling = true;
         onChange();
+        // Commands that only look for an engine do without what downloads one.
+        const { installEngine } = await import("../install/install.ts");
         await installEngine("llama", { enginesDir, environment, signal, onProgress });
         found = await find(signal);
       }
