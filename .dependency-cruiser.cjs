@@ -70,14 +70,13 @@ const anyRoom = rooms.map((room) => `^${room}(/|\\.ts$)`);
 /** Each package in the one place that wraps it. */
 const packages = {
   "@fastify/swagger": "^src/http/server/openapi\\.ts$",
-  ajv: "^src/(desired/document|http/server)/validate\\.ts$",
+  ajv: "^src/(desired/document/(schema-check|validate)|http/server/validate)\\.ts$",
   chokidar: "^src/desired/file-source\\.ts$",
   fastify: "^src/(http|app)/",
   ini: "^src/plan/preset-file\\.ts$",
   "json-schema-to-ts": "^schemas/",
   "p-queue": "^src/execute/",
   pino: "^src/cli/",
-  // Bundled into the page, so no dependency of the program.
   preact: "^src/page/",
   undici: "^src/(undici\\.ts$|(hub|engines|http)/)",
   yaml: "^src/(desired/|import/swap-config\\.ts$)",

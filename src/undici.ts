@@ -25,7 +25,7 @@ export type PoolOptions = Undici.Pool.Options;
 Object.assign(part<"Dispatcher">("dispatcher/dispatcher").prototype, require("undici/lib/api/index.js"));
 
 export const fetch: typeof Undici.fetch = async (...input) => {
-  // By `default`: the only name that the bundled program finds of a package in CommonJS.
+  // By `default`: the only sure name of a package in CommonJS.
   const { default: undici } = await import("undici");
   return undici.fetch(...input);
 };

@@ -50,8 +50,10 @@ test("npm pack, npm install, model-gateway serve", async (t) => {
   await mkdir(empty);
   await run("npm", ["pack", "--silent", "--pack-destination", root], { cwd: packageRoot });
   const [packed = ""] = (await readdir(root)).filter((name) => name.endsWith(".tgz"));
-  const quiet = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts", "--silent"];
-  await run("npm", ["install", "--global", "--prefix", prefix, ...quiet, join(root, packed)], { cwd: root });
+  const quiet = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=warn"];
+  const install = ["install", "--global", "--prefix", prefix, ...quiet, join(root, packed)];
+  // The overrides of package.json do not hold here: a dependency of a dependency wanted a newer Node.
+  assert.equal((await run("npm", install, { cwd: root })).stderr, "");
 
   const PATH = [join(prefix, "bin"), dirname(process.execPath), process.env["PATH"]].join(delimiter);
   const env = {
