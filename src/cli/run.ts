@@ -38,7 +38,8 @@ export async function runModelCommand(line: CommandLine): Promise<number> {
 /** Resolves with 0 once the model is here and can chat, else with the exit code. */
 async function present(line: CommandLine, client: GatewayClient, model: string): Promise<number> {
   const shown = await client.show(model).catch((error: unknown) => {
-    if (error instanceof GatewayClientError && error.status === 404) return null;
+    // A name without a slash is none of the hub; the error has the nearest ones that are here.
+    if (error instanceof GatewayClientError && error.status === 404 && model.includes("/")) return null;
     throw error;
   });
   if (shown?.capabilities.includes("completion") === false)

@@ -3,12 +3,12 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { GatewayClientError } from "../client/index.ts";
 import { GatewayError, reasonOf } from "../core/errors.ts";
+import type { SpeechKind } from "../plan/observed.ts";
 import type { CommandLine } from "../settings/settings.ts";
+import { choiceProblem } from "../status/speech-choice.ts";
 import { withGateway } from "./connect.ts";
 import { writeNew } from "./new-file.ts";
 import { bytesText, printJson, printTable } from "./text.ts";
-
-type Kind = "synthesis" | "transcription";
 
 const kinds = {
   synthesis: { field: "voice", none: "No voice is here" },
@@ -16,14 +16,23 @@ const kinds = {
 } as const;
 
 /** Without a choice: what is here, and which is chosen. */
-export async function chooseCommand(kind: Kind, { settings, operands, force, command }: CommandLine): Promise<number> {
+export async function chooseCommand(
+  kind: SpeechKind,
+  { settings, operands, force, command }: CommandLine,
+): Promise<number> {
   const [choice] = operands;
   const { field, none } = kinds[kind];
   if (choice !== undefined) {
-    const value = choice === "off" ? null : { [field]: choice };
-    const { converged } = await withGateway({ settings, change: { force } }, (client) =>
-      client.desired.patch({ speech: { [kind]: value } }, { wait: true }),
-    );
+    const patch = { speech: { [kind]: choice === "off" ? null : { [field]: choice } } };
+    const { converged } = await withGateway({ settings, change: { force } }, async (client) => {
+      const problem = choiceProblem(await client.desired.planPatch(patch), kind);
+      if (problem === null) return client.desired.patch(patch, { wait: true });
+      const search = settings.command(command, "search");
+      throw new GatewayError(
+        "invalid_request",
+        `${choice} cannot be had: ${problem} (\`${search}\` lists what there is)`,
+      );
+    });
     console.log(choice === "off" ? `The ${field} is off.` : `The ${field} is ${choice}.`);
     return converged === false ? 1 : 0;
   }

@@ -2,6 +2,8 @@
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { StatusBody } from "../client/index.ts";
+import type { SpeechKind } from "../plan/observed.ts";
+import { choiceProblem } from "../status/speech-choice.ts";
 import { Badge, ErrorNote, Field, Section, submitting, useAction, useLoaded, useShell } from "./parts.tsx";
 
 export function Engines(): JSX.Element | null {
@@ -105,7 +107,8 @@ function Speech({ speech }: Pick<StatusBody, "speech">): JSX.Element {
         engine={synthesis}
         usual="en_US-lessac-medium"
         options={voices.value?.map(({ key }) => key) ?? []}
-        patch={(voice) => ({ synthesis: voice === null ? null : { voice } })}
+        kind="synthesis"
+        field="voice"
       />
       <Choice
         key={transcription?.choice}
@@ -113,7 +116,8 @@ function Speech({ speech }: Pick<StatusBody, "speech">): JSX.Element {
         engine={transcription}
         usual="ggml-base.en.bin"
         options={models.value?.map(({ path }) => path) ?? []}
-        patch={(model) => ({ transcription: model === null ? null : { model } })}
+        kind="transcription"
+        field="model"
       />
       <ErrorNote error={voices.error ?? models.error} />
     </Section>
@@ -131,17 +135,21 @@ interface ChoiceProps {
   readonly engine: StatusBody["speech"]["synthesis"];
   readonly usual: string;
   readonly options: readonly string[];
-  readonly patch: (choice: string | null) => object;
+  readonly kind: SpeechKind;
+  readonly field: "voice" | "model";
 }
 
-function Choice({ label, engine, usual, options, patch }: ChoiceProps): JSX.Element {
+function Choice({ label, engine, usual, options, kind, field }: ChoiceProps): JSX.Element {
   const { client, notify } = useShell();
   const { isBusy, error, run } = useAction();
   const [choice, setChoice] = useState(engine?.choice ?? usual);
   const known = useId();
   const set = (value: string | null): void =>
     run(async () => {
-      await client.desired.patch({ speech: patch(value) });
+      const change = { speech: { [kind]: value === null ? null : { [field]: value } } };
+      const problem = choiceProblem(await client.desired.planPatch(change), kind);
+      if (problem !== null) throw new Error(problem);
+      await client.desired.patch(change);
       notify(value === null ? `${label}: off` : `${label}: ${value}`);
     });
   return (

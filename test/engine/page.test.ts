@@ -194,6 +194,9 @@ test("the status page", async (t) => {
     await speech.getByLabel("Voice").fill("bad voice");
     await page.keyboard.press("Enter");
     await speech.getByRole("alert").waitFor();
+    await speech.getByLabel("Voice").fill("en_US-nosuch-low");
+    await page.keyboard.press("Enter");
+    await speech.getByRole("alert").filter({ hasText: "there is no voice" }).waitFor();
     await speech.getByLabel("Transcription model").fill("ggml-said.en.bin");
     await page.keyboard.press("Enter");
     await speech.getByText("idle", { exact: true }).waitFor();

@@ -14,6 +14,7 @@ import { loadedIds, startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
 import { until } from "../support/scratch.ts";
+import { addSpeechRepos } from "../support/speech.ts";
 
 test("verbs", async (t) => {
   const hub = await startLoopbackHub(t);
@@ -22,6 +23,7 @@ test("verbs", async (t) => {
     downloads: 12,
     likes: 3,
   });
+  addSpeechRepos(hub);
   const folders = await makeFolders(t);
   const model = await cacheTalker(folders, "acme/alpha", "alpha");
   const slow = "acme/slow:Q8_0";
@@ -76,6 +78,7 @@ test("verbs", async (t) => {
     const { stdout } = await run("files", "acme/new-GGUF");
     assert.match(stdout, /^acme\/new-GGUF:Q4_0 +[\d.]+ kB +new-Q4_0\.gguf\nacme\/new-GGUF:Q8_0 /m);
     await refused(/acme\/none/, "files", "acme/none");
+    await refused(/'alpa' not found; did you mean acme\/alpha:Q8_0\?/, "run", "alpa", "hi");
     await refused(
       /acme\/new-GGUF:Q8_0 is not here: `.* pull acme\/new-GGUF:Q8_0.*` gets it/,
       "run",
@@ -153,6 +156,16 @@ test("verbs", async (t) => {
     assert.match((await run("voice")).stdout, /^No voice is here: `.* voice search.*\nNone is chosen: `.* voice NAME/);
     assert.match((await run("transcriber")).stdout, /^No transcription model is here/);
     await refused(/voice/, "voice", "../etc");
+    let isAway = true;
+    hub.failNext({ status: 503, times: 100, match: ({ path }) => isAway && path.includes("voices.json") });
+    await refused(/nosuch cannot be had: .*hub/, "voice", "nosuch");
+    isAway = false;
+    await refused(
+      /^model-gateway: nosuch cannot be had: there is no voice "nosuch" \(`.* voice search/,
+      "voice",
+      "nosuch",
+    );
+    await refused(/nosuch cannot be had: the hub does not list it \(`.* transcriber search/, "transcriber", "nosuch");
     await refused(/name the sound file with -f/, "speak", "hello");
     await refused(/none\.wav cannot be read \(ENOENT\)/, "transcribe", join(folders.root, "none.wav"));
   });
