@@ -9,5 +9,5 @@ export type Paint = (color: Color, text: string) => string;
 /** Node's own check has NO_COLOR, and terminals that have none. */
 export function paintFor(stream: WriteStream): Paint {
   if (!stream.isTTY || !stream.hasColors()) return (_color, text) => text;
-  return (color, text) => `\u001b[${codes[color]}m${text}\u001b[0m`;
+  return (color, text) => (text === "" ? "" : `\u001b[${codes[color]}m${text}\u001b[0m`);
 }

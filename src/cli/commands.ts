@@ -2,7 +2,7 @@
 // running gateway and said "Nothing to do."
 import { GatewayError } from "../core/errors.ts";
 import { type CommandLine, version } from "../settings/settings.ts";
-import { helpOf, helpText, settingsText } from "./help.ts";
+import { helpOf, helpText, namesBelow, settingsText } from "./help.ts";
 import type { Command, Commands } from "./table/command.ts";
 import { documentCommands } from "./table/document.ts";
 import { gatewayCommands } from "./table/gateway.ts";
@@ -65,7 +65,7 @@ function print(text: string): number {
 /** Errors: `invalid_request` for an unknown command, and for what a command does not take; then what the command throws. */
 export async function runCommand(line: CommandLine): Promise<number | null> {
   const { name, operands } = commandOf(line);
-  if (line.help) return print(name === "help" ? helpText(groups) : helpOf(name, commands[name] as Command));
+  if (line.help) return print(name === "help" ? helpText(groups) : helpOf(name, commands));
   return (commands[name] as Command).run({ ...line, operands });
 }
 
@@ -81,7 +81,12 @@ export function commandOf({ command, operands: words, flags, settings, help }: C
   const pair = `${command} ${words[0]}`;
   const [name, operands] = Object.hasOwn(commands, pair) ? [pair, words.slice(1)] : [command || "help", words];
   const found = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!found) return refuse(`there is no command ${[command, ...words].join(" ")}`);
+  if (!found) {
+    const second = namesBelow(name, commands).map((below) => below.slice(name.length + 1));
+    if (second.length === 0) return refuse(`there is no command ${[command, ...words].join(" ")}`);
+    if (help && words.length === 0) return { name, operands };
+    return refuse(`${name} needs one of ${second.join(", ")}`);
+  }
   const flag = given.find((each) => !found.flags.includes(each));
   if (flag !== undefined) {
     const takers = Object.entries(commands).flatMap(([other, { flags }]) => (flags.includes(flag) ? other : []));

@@ -7,10 +7,9 @@ import { wrapped } from "./text.ts";
 const columns = 79;
 
 export function helpText(groups: Readonly<Record<string, Commands>>): string {
-  const sections = Object.entries(groups).map(([title, commands]) => {
-    const rows = Object.entries(commands).map(([name, { operands, summary }]) => row(`${name} ${operands}`, summary));
-    return `${title}:\n${rows.join("\n")}`;
-  });
+  const sections = Object.entries(groups).map(
+    ([title, commands]) => `${title}:\n${Object.entries(commands).map(commandRow).join("\n")}`,
+  );
   return `Usage: model-gateway COMMAND [FLAGS]
 
 ${sections.join("\n\n")}
@@ -19,13 +18,26 @@ ${sections.join("\n\n")}
 \`model-gateway help settings\` the settings of serve.`;
 }
 
+const commandRow = ([name, { operands, summary }]: readonly [string, Command]): string =>
+  row(`${name} ${operands}`, summary);
+
+/** `key create` of `key`, which may be a command or not. */
+export function namesBelow(name: string, commands: Commands): string[] {
+  return Object.keys(commands).filter((other) => other.startsWith(`${name} `));
+}
+
 /** In at most 30 lines. */
-export function helpOf(name: string, command: Command): string {
+export function helpOf(name: string, commands: Commands): string {
+  const below = namesBelow(name, commands).map((other) => commandRow([other, commands[other] as Command]));
+  const more = below.length > 0 ? [`Commands:\n${below.join("\n")}`] : [];
+  const command = commands[name];
+  if (!command) return [`Usage: model-gateway ${name} COMMAND`, ...more].join("\n\n");
   const { summary, notes = "", exit, examples } = command;
   const sections = [
     wrapped(`Usage: model-gateway ${useOf(name, command)}`, columns, "  "),
     wrapped(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}. ${notes}`.trimEnd(), columns),
     `Examples:\n${examples.map((example) => `  model-gateway ${example}`).join("\n")}`,
+    ...more,
     ...flagSections(command),
     ...(exit === undefined ? [] : [wrapped(`Exit code: ${exit}.`, columns)]),
   ];

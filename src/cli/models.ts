@@ -53,7 +53,7 @@ function notesOf(model: DiskBody["models"][number]): string[] {
   const isAlso = documentName !== null && documentName.toLowerCase() !== model.id.toLowerCase();
   return [
     model.desired ? `in the document${isAlso ? ` as ${documentName}` : ""}` : "not in the document",
-    ...(model.present ? [model.ours ? "pulled by this gateway" : "of another program"] : []),
+    ...(model.present ? [model.ours ? "of this gateway" : "of another program"] : []),
     ...(model.loaded ? ["loaded"] : []),
     ...(variants.length > 0 ? [`variants: ${variants.join(" ")}`] : []),
     ...(model.staleBytes > 0 ? [`${bytesText(model.staleBytes)} stale`] : []),

@@ -76,7 +76,10 @@ function notice(text: string, color: Color, { paint, columns }: ScreenOptions): 
 
 const stateColors: Readonly<Record<string, Color>> = { loaded: "green", sleeping: "green", loading: "yellow" };
 
-function modelTable({ models, inFlight, waiting }: StatusBody, { now, paint, columns }: ScreenOptions): string[] {
+export function modelTable(
+  { models, inFlight, waiting }: StatusBody,
+  { now, paint, columns }: ScreenOptions,
+): string[] {
   if (models.length === 0) return ["No models."];
   const rows = models.flatMap((model) => {
     const { runtime, variants = [] } = model;
@@ -104,7 +107,7 @@ function modelTable({ models, inFlight, waiting }: StatusBody, { now, paint, col
 }
 
 /** What its process has; of one without, what it needs. */
-export function memoryOf({ runtime }: Model): string {
+function memoryOf({ runtime }: Model): string {
   const bytes = runtime?.memoryBytes ?? null;
   if (bytes !== null) return memoryText(bytes);
   return runtime?.need ? `needs ${memoryText(runtime.need.bytes)}` : "–";

@@ -3,11 +3,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ShortStatusBody, StatusBody } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
-import { stateOf } from "../status/attention.ts";
 import { paintFor } from "./colors.ts";
 import { withGateway } from "./connect.ts";
-import { memoryOf, statusScreen } from "./status-screen.ts";
-import { ageText, bytesText, printJson, printProblem, printTable } from "./text.ts";
+import { modelTable, type ScreenOptions, statusScreen } from "./status-screen.ts";
+import { printJson, printProblem } from "./text.ts";
 
 /** ms between two screens. */
 const everyMs = 1_000;
@@ -18,7 +17,7 @@ export async function statusCommand({ settings, json, flags, given }: CommandLin
   if (flags.includes("watch")) return watch(settings, json);
   const answer = await withGateway({ settings }, (client) => client.status());
   if (json) printJson(answer);
-  else if ("conditions" in answer) for (const line of screenOf(answer)) console.log(line);
+  else if ("conditions" in answer) for (const line of statusScreen(answer, screenHere())) console.log(line);
   else printShortStatus(answer, settings);
   return exitCode(answer);
 }
@@ -32,28 +31,14 @@ export async function psCommand({ settings, json }: CommandLine): Promise<number
   }
   const loaded = answer.models.filter(({ runtime }) => runtime && runtime.state !== "unloaded");
   if (json) return printJson(loaded.map(({ id, runtime }) => ({ id, ...runtime, inFlight: answer.inFlight[id] ?? 0 })));
-  const rows = loaded.map((model) => [
-    model.id,
-    stateOf(model),
-    String(model.runtime?.contextLength ?? "–"),
-    String(answer.inFlight[model.id] ?? 0),
-    memoryOf(model),
-    bytesText(model.runtime?.bytes ?? 0),
-    String(model.runtime?.pid ?? "–"),
-    ageText(model.conditions.find(({ type }) => type === "Loaded")?.lastTransitionTime, Date.now()),
-  ]);
-  if (rows.length === 0) console.log("No model is loaded.");
-  else printTable([["MODEL", "STATE", "CONTEXT", "IN FLIGHT", "MEMORY", "SIZE", "PID", "SINCE"], ...rows]);
+  if (loaded.length === 0) console.log("No model is loaded.");
+  else for (const line of modelTable({ ...answer, models: loaded }, screenHere())) console.log(line);
   return 0;
 }
 
-function screenOf(status: StatusBody): string[] {
+function screenHere(): ScreenOptions {
   const { stdout } = process;
-  return statusScreen(status, {
-    now: Date.now(),
-    paint: paintFor(stdout),
-    columns: stdout.isTTY ? stdout.columns : undefined,
-  });
+  return { now: Date.now(), paint: paintFor(stdout), columns: stdout.isTTY ? stdout.columns : undefined };
 }
 
 function exitCode(answer: StatusBody | ShortStatusBody): number {
@@ -75,7 +60,7 @@ async function watch(settings: Settings, json: boolean): Promise<number> {
         printShortStatus(answer, settings);
         return 1;
       }
-      const lines = screenOf(answer).slice(0, stdout.rows - 1);
+      const lines = statusScreen(answer, screenHere()).slice(0, stdout.rows - 1);
       // From the top, each line to its end, then what is left of the screen before.
       stdout.write(`\u001b[H${lines.map((line) => `${line}\u001b[K\n`).join("")}\u001b[J`);
       await delay(everyMs);

@@ -70,10 +70,7 @@ test("pull shows bytes, rate and time left, and is done when the router lists th
 
   const table = await run("models");
   assert.equal(table.code, 0, table.stderr);
-  assert.match(
-    table.stdout,
-    /^acme\/new-GGUF:Q8_0 +[\d.]+ kB +(-|\d+ MiB) +never +in the document, pulled by this gateway$/m,
-  );
+  assert.match(table.stdout, /^acme\/new-GGUF:Q8_0 +[\d.]+ kB +(-|\d+ MiB) +never +in the document, of this gateway$/m);
   assert.match(
     table.stdout,
     /^acme\/alpha:Q8_0 +[\d.]+ kB +(-|\d+ MiB) +never +not in the document, of another program$/m,

@@ -1,6 +1,6 @@
 // What is wrong with the running gateway, from its status and its metrics. Pure.
 import type { ShortStatusBody, StatusBody } from "../../client/index.ts";
-import { isWrong } from "../../status/attention.ts";
+import { attentionIn } from "../../status/attention.ts";
 import { bytesText, durationText } from "../text.ts";
 import { type Check, failed, ok, unknown, warning } from "./check.ts";
 
@@ -64,13 +64,12 @@ function sumOf(samples: readonly MetricSample[], name: string, labels: MetricSam
   return found.reduce((sum, { value }) => sum + value, 0);
 }
 
-function conditions({ conditions: all, models }: StatusBody): Check {
-  const wrong = [
-    ...all.filter(isWrong).map(({ type, reason, message }) => `${type} ${reason}: ${message}`),
-    ...models.flatMap(({ id, conditions: own }) =>
-      own.filter(isWrong).map(({ type, reason, message }) => `${id} ${type} ${reason}: ${message}`),
-    ),
-  ];
+/** The hub and the workers have checks of their own. */
+function conditions(status: StatusBody): Check {
+  const others = new Set(status.rpc.workers.map(({ address }) => address));
+  const wrong = attentionIn(status)
+    .filter(({ subject, what }) => !others.has(subject) && !what.startsWith("HubReachable "))
+    .map(({ subject, what, message }) => `${subject} ${what}: ${message}`.trim());
   if (wrong.length === 0) return ok("conditions", "nothing needs attention");
   const more = wrong.length > 3 ? ` (and ${wrong.length - 3} more)` : "";
   return failed(

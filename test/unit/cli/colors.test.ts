@@ -19,4 +19,7 @@ for (const [what, isTTY, environment, painted] of [
   ["a dumb terminal", true, { TERM: "dumb" }, "text"],
   ["a pipe", false, { ...terminal, FORCE_COLOR: "1" }, "text"],
 ] as const)
-  test(what, () => assert.equal(paintFor(stream(isTTY, environment))("red", "text"), painted));
+  test(what, () => {
+    const paint = paintFor(stream(isTTY, environment));
+    assert.deepEqual([paint("red", "text"), paint("red", "")], [painted, ""]);
+  });

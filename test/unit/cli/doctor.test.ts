@@ -98,6 +98,7 @@ const status = {
   ],
   rpc: { mode: "single", workers: [] },
   waiting: [],
+  planned: [],
 } as unknown as StatusBody;
 const lines = (...all: readonly string[]): string => all.map((line) => `model_gateway_${line}\n`).join("");
 const facts = { status, metrics: "", ownVersion: "1.0.0", memory: 16e9, now };
@@ -112,12 +113,14 @@ test("metrics as text", () => {
 
 const waiting = [{ model: "a", requests: 3, oldestMs: 31_000, for: "load" }] as const;
 const stalled = [{ ...condition, type: "Stalled", reason: "HubNotFound", message: "not there" }];
+const hubAway = [{ ...condition, type: "HubReachable", status: "False", reason: "HubUnreachable", message: "no" }];
 const away = { address: "h:1", conditions: [{ ...condition, type: "Reachable", status: "False", reason: "Refused" }] };
 
 for (const [what, changes, expected] of [
   ["a calm gateway", {}, []],
   ["another version", { ownVersion: "2.0.0" }, ["gateway-runs warning"]],
   ["a condition", { status: { ...status, conditions: stalled } }, ["conditions failed"]],
+  ["the hub is away, which has a check of its own", { status: { ...status, conditions: hubAway } }, []],
   ["24 unloads in two hours", { metrics: lines('model_unloads_total{model="a"} 24') }, ["thrashing warning"]],
   ["11 unloads", { metrics: lines('model_unloads_total{model="a"} 11') }, []],
   ["a long wait", { status: { ...status, waiting } }, ["queue warning"]],

@@ -12,7 +12,7 @@ const commands = Object.assign({}, ...Object.values(groups)) as Commands;
 
 for (const [name, command] of Object.entries(commands))
   test(`help of ${name}: at most 30 lines of 80 characters, two examples that the command takes`, () => {
-    const lines = helpOf(name, command).split("\n");
+    const lines = helpOf(name, commands).split("\n");
     assert.ok(lines.length <= 30, `${lines.length} lines`);
     assert.deepEqual(
       lines.filter((line) => line.length > 80 && !line.startsWith("  model-gateway ")),
@@ -24,6 +24,21 @@ for (const [name, command] of Object.entries(commands))
       const taken = commandOf(readSettings(words, { HOME: "/nowhere" }));
       assert.equal(taken.name, name);
     }
+  });
+
+for (const [name, below] of [
+  ["key", ["key create NAME", "key list", "key revoke NAME"]],
+  ["import", ["import ollama [FOLDER]", "import llama-swap FILE"]],
+  ["rpc", ["rpc mode single|rpc", "rpc add HOST:PORT…", "rpc remove HOST:PORT…"]],
+] as const)
+  test(`help of ${name} has the commands that begin so`, () => {
+    assert.equal(commandOf(readSettings([name, "--help"], {})).name, name);
+    const [, rows = ""] = /^Commands:\n((?: .*\n?)+)/m.exec(helpOf(name, commands)) ?? [];
+    const starts = rows.split("\n").filter((row) => /^ {2}\S/.test(row));
+    assert.deepEqual(
+      starts.map((row, at) => row.slice(2, 2 + (below[at]?.length ?? 0))),
+      below,
+    );
   });
 
 test("the list has every command", () => {
