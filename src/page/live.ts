@@ -1,5 +1,6 @@
 // Follows the gateway: one stream of events, and the status read again where an event says that it has changed.
 import { type GatewayClient, GatewayClientError } from "../client/index.ts";
+import { createSerial } from "../core/serial.ts";
 import { afterEvent, type Live, nothingYet } from "./live-state.ts";
 
 /** ms: events come in groups. */
@@ -75,25 +76,13 @@ export async function follow({ client, signal, onChange, onRefused }: Follower):
 
 /** Calls while it runs make one more run, after it. */
 function coalesced(run: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | null = null;
+  const inTurn = createSerial();
   let next: Promise<void> | null = null;
   const begin = (): Promise<void> => {
-    const current = run().finally(() => {
-      if (running === current) running = null;
-    });
-    running = current;
-    return current;
+    next = null;
+    return run();
   };
-  return () => {
-    if (!running) return begin();
-    next ??= running
-      .catch(() => undefined)
-      .then(() => {
-        next = null;
-        return begin();
-      });
-    return next;
-  };
+  return () => (next ??= inTurn(begin));
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -102,7 +102,6 @@ export function ErrorNote({ error }: { readonly error: unknown }): JSX.Element |
   );
 }
 
-/** Drawn again each second while it is young, then each half minute. */
 export function TableHead({ columns }: { readonly columns: readonly string[] }): JSX.Element {
   return (
     <thead>
@@ -117,6 +116,7 @@ export function TableHead({ columns }: { readonly columns: readonly string[] }):
   );
 }
 
+/** Drawn again each second while it is young, then each half minute. */
 export function Ago({ at }: { readonly at: string | null | undefined }): JSX.Element {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {

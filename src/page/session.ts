@@ -10,9 +10,8 @@ export function storedKey(): string | null {
   return sessionStorage.getItem(keyName);
 }
 
-export function storeKey(key: string | null): void {
-  if (key === null) sessionStorage.removeItem(keyName);
-  else sessionStorage.setItem(keyName, key);
+export function storeKey(key: string): void {
+  sessionStorage.setItem(keyName, key);
 }
 
 export function clientWith(licenseKey: string | null): GatewayClient {
