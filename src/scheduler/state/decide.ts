@@ -77,11 +77,11 @@ function review(state: State): void {
   settleFallbacks(state);
   refuse(state);
   rank(state);
+  if (!state.isShutDown) unloadIdle(state);
   startNext(state);
   grant(state);
   explain(state);
   settleDrains(state);
-  if (!state.isShutDown) unloadIdle(state);
   resync(state);
   forget(state);
 }

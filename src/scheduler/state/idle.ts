@@ -52,8 +52,8 @@ export function followProcesses(state: State): void {
 
 export function unloadIdle(state: State): void {
   for (const model of state.models.values()) {
-    const { id, idle, inFlight } = model;
-    if (!idle || inFlight > 0 || !isBelieved(model) || state.world.isPinned(id)) continue;
+    const { id, idle, inFlight, queue } = model;
+    if (!idle || inFlight + queue.length > 0 || !isBelieved(model) || state.world.isPinned(id)) continue;
     if (idle.dueAt > state.now) wake(state, idle.dueAt);
     // What stands against it ends with an event.
     else if (!isHeld(state, model) && !isLoading(state, id) && state.world.isReady) beginUnload(state, model, "idle");

@@ -140,6 +140,16 @@ describe("memory", () => {
     assert.deepEqual([machine.cuts, machine.loads.join("")], [0, "abca"]);
   });
 
+  it("that an unused model gives back counts at once: the next one leaves beside it", () => {
+    const machine = machineWith({ a: 3, b: 10, c: 3 });
+    machine.rules.set("a", { keepAliveMs: 0 });
+    machine.observe();
+    askInTurn(machine, "c");
+    const [first, waits] = [machine.ask("a", 300), machine.ask("b", 1)];
+    machine.run(20_000);
+    assert.deepEqual([states([first, waits]), machine.loads.join("")], ["answered answered", "cab"]);
+  });
+
   it("that runs out in a load costs the least recently used idle model and one more load; then it is the model's failure", () => {
     const machine = machineWith({ a: 1, b: 1, c: 1 });
     askInTurn(machine, "ab");
