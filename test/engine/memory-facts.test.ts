@@ -28,14 +28,29 @@ async function cacheSparse(
     name,
     layers,
     feedForward = 4096,
-  }: { readonly name: string; readonly layers: number; readonly feedForward?: number },
+    contextLength = 8192,
+    zeros,
+  }: {
+    readonly name: string;
+    readonly layers: number;
+    readonly feedForward?: number;
+    /** Trained, in tokens. */
+    readonly contextLength?: number;
+    readonly zeros?: "Q4_0";
+  },
 ): Promise<string> {
   const [repo, path] = [`acme/${name}`, `${name}-Q8_0.gguf`];
   const blob = Buffer.from(name).toString("hex").padEnd(64, "0");
   const commit = blob.slice(0, 40);
   const file = blobPath(cacheDir, repo, blob);
   await mkdir(dirname(file), { recursive: true });
-  const size = await writeModelFile(file, { ...talkingModel(name), width, feedForward, layers });
+  const size = await writeModelFile(file, {
+    ...talkingModel(name, { contextLength }),
+    width,
+    feedForward,
+    layers,
+    ...(zeros && { zeros }),
+  });
   await linkSnapshot({ cacheDir, repo, commit, files: [{ path, blob, size }] });
   await writeRef(cacheDir, repo, "main", commit);
   return `${repo}:Q8_0`;
@@ -46,19 +61,21 @@ async function modelsOf(gateway: TestGateway): Promise<Map<string, StatusBody["m
   return new Map((body as unknown as StatusBody).models.map((model) => [model.id, model]));
 }
 
-/** Bytes that no other process has, and its part of those that others have too. */
-async function pssOf(pid: number): Promise<number> {
-  return 1024 * Number(/^Pss:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1]);
+/** Bytes that no other process has, and its part of those that others have too; `Pss_Anon`: without pages of files. */
+async function pssOf(pid: number, which: "Pss" | "Pss_Anon"): Promise<number> {
+  const text = await readFile(`/proc/${pid}/smaps_rollup`, "utf8");
+  return 1024 * Number(new RegExp(`^${which}:\\s+(\\d+)`, "m").exec(text)?.[1]);
 }
 
 test("what a model takes is known before it is loaded, within 5 % or 64 MiB; one that can never fit is told with a remedy", async (t) => {
   const folders = await makeFolders(t);
   /** With the KV cache alone it takes twice what there is. */
-  const endless = { name: "endless", layers: Math.ceil((2 * totalmem()) / (cacheBytes * mostTokens)), feedForward: 64 };
+  const beyond = { name: "beyond", layers: Math.ceil((2 * totalmem()) / (cacheBytes * mostTokens)), feedForward: 64 };
+  const endless = { ...beyond, name: "endless", contextLength: mostTokens };
   const refused = { name: "refused", layers: 1 };
   // A batch is computed on one thread: a small one for what is large.
   const batch = "ubatch-size: 32, batch-size: 32";
-  const cases = [
+  const cases: (Parameters<typeof cacheSparse>[1] & { readonly prompt: number; readonly settings: string })[] = [
     { name: "small", layers: 1, prompt: 520, settings: "ctxSize: 8192" },
     { name: "slots", layers: 6, prompt: 40, settings: `ctxSize: 65536, preset: { parallel: 4, ${batch} }` },
     {
@@ -68,7 +85,9 @@ test("what a model takes is known before it is loaded, within 5 % or 64 MiB; one
       settings: `ctxSize: 131072, preset: { cache-type-k: q8_0, cache-type-v: q8_0, ${batch} }`,
     },
     { name: "large", layers: 24, prompt: 20, settings: "ctxSize: 16384, preset: { ubatch-size: 16, batch-size: 16 }" },
+    { name: "rearranged", layers: 24, zeros: "Q4_0", prompt: 20, settings: `ctxSize: 8192, preset: { ${batch} }` },
     { ...endless, prompt: 0, settings: `ctxSize: ${mostTokens}, preset: { ${batch} }` },
+    { ...beyond, prompt: 0, settings: `ctxSize: ${mostTokens}, preset: { ${batch} }` },
     { ...refused, prompt: 0, settings: "preset: { cache-type-v: q8_0, flash-attn: off }" },
   ];
   const lines: string[] = [];
@@ -76,7 +95,7 @@ test("what a model takes is known before it is loaded, within 5 % or 64 MiB; one
   const yaml = `version: 1\nmodels:\n${lines.join("\n")}\n`;
   const gateway = await startTestGateway(t, { folders, yaml, flags: ["--models-max", "8"] });
   const idOf = ({ name }: { readonly name: string }): string => `acme/${name}:Q8_0`;
-  const fitting = cases.filter(({ name }) => name !== endless.name && name !== refused.name);
+  const fitting = cases.filter(({ prompt }) => prompt > 0);
   const conditionOf = ({ models }: Pick<StatusReport, "models">, each: { readonly name: string }, type: string) =>
     models.find(({ id }) => id === idOf(each))?.conditions.find((condition) => condition.type === type);
 
@@ -85,7 +104,7 @@ test("what a model takes is known before it is loaded, within 5 % or 64 MiB; one
     (report) =>
       fitting.every((each) => conditionOf(report, each, "Fits")?.status === "True") &&
       conditionOf(report, refused, "Fits")?.status === "False" &&
-      / would fit/.test(conditionOf(report, endless, "Fits")?.message ?? ""),
+      [endless, beyond].every((each) => / would fit/.test(conditionOf(report, each, "Fits")?.message ?? "")),
   );
   const limit = status.memory.limits["Host"] ?? 0;
   const before = await modelsOf(gateway);
@@ -100,7 +119,8 @@ test("what a model takes is known before it is loaded, within 5 % or 64 MiB; one
       await gateway.ask(idOf(each), "x".repeat(each.prompt));
       const pid = (await modelsOf(gateway)).get(idOf(each))?.runtime?.pid;
       assert.ok(pid);
-      const taken = await pssOf(pid);
+      // The pages of the file behind rearranged weights are still there, and free for others.
+      const taken = await pssOf(pid, "zeros" in each ? "Pss_Anon" : "Pss");
       const text = `${each.name}: ${memoryText(need.bytes)} estimated, ${memoryText(taken)} taken`;
       t.diagnostic(text);
       assert.ok(Math.abs(need.bytes - taken) <= Math.max(64 * mebibyte, 0.05 * taken), text);
@@ -117,6 +137,8 @@ test("what a model takes is known before it is loaded, within 5 % or 64 MiB; one
     assert.ok(near(plain, expected) && near(quantized, expected * (64 / 34)), `${message} (${expected})`);
     assert.equal(conditionOf(status, endless, "Ready")?.reason, "TooLarge");
     assert.equal(status.health, "Degraded");
+    const set = conditionOf(status, beyond, "Fits")?.message ?? "";
+    assert.match(set, /: a context of 8192 would fit\./, "no more than it is trained for, which no call could set");
   });
   await t.test("settings that the engine refuses are told with its words, before a load", async () => {
     const words = /refuses its settings.*: llama_init_from_model: quantized V cache requires flash_attn to be enabled/;

@@ -32,6 +32,8 @@ export interface ComputedModel {
   readonly layers?: number;
   readonly width?: number;
   readonly feedForward?: number;
+  /** Of the zeros; default the smallest that the sizes allow. */
+  readonly zeros?: "Q4_0";
   /** `general.file_type` to claim; the weights are F32 (0) whatever it says. */
   readonly fileType?: number;
   /** Further pairs of metadata, which stand before the vocabulary. */
@@ -95,7 +97,7 @@ function computedFile(model: ComputedModel): GgufFile {
     { name: "output_norm.weight", shape: [width], data: new Float32Array(width).fill(1) },
     { name: "output.weight", shape: [width, texts.length], data: output },
   ];
-  const zeros = width % 256 === 0 && feedForward % 256 === 0 ? "IQ1_M" : "F32";
+  const zeros = model.zeros ?? (width % 256 === 0 && feedForward % 256 === 0 ? "IQ1_M" : "F32");
   for (let layer = 0; layer < layers; layer += 1) {
     const block = `blk.${layer}`;
     tensors.push(

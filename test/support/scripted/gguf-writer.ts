@@ -14,7 +14,7 @@ export interface GgufTensor {
   readonly shape: readonly number[];
   /** F32 values; absent: all zero. */
   readonly data?: Float32Array;
-  /** Only for zeros, default F32. IQ1_M takes a 19th of the room, for a first dimension that is a multiple of 256. */
+  /** Only for zeros, default F32. IQ1_M takes a 19th of the room, for a first dimension that is a multiple of 256; the engine rearranges Q4_0. */
   readonly type?: keyof typeof tensorTypes;
 }
 
@@ -33,6 +33,7 @@ export interface GgufImage {
 /** ggml's number of a type, and how many values go into how many bytes. */
 const tensorTypes = {
   F32: { id: 0, values: 1, bytes: 4 },
+  Q4_0: { id: 2, values: 32, bytes: 18 },
   IQ1_M: { id: 29, values: 256, bytes: 56 },
 } as const;
 

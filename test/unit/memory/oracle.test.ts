@@ -41,9 +41,9 @@ test("the engine's own choice, with its quotes", () => {
 test("what is not set and does not fit is estimated as the engine would choose it", async () => {
   const asked: string[] = [];
   const answers = new Map([
-    ["--model a --fit-print on", "CUDA0 9000 0 0"],
+    ["--model a --no-repack --fit-print on", "CUDA0 9000 0 0"],
     ["--model a", "-c 4096 -ngl 20"],
-    ["--model a -c 4096 -ngl 20 --fit-print on", "CUDA0 6000 0 0\nHost 3000 0 0"],
+    ["--model a -c 4096 -ngl 20 --no-repack --fit-print on", "CUDA0 6000 0 0\nHost 3000 0 0"],
   ]);
   const oracle = createOracle({
     run: async (args) => {
