@@ -7,6 +7,7 @@ import { toolBeside } from "../engines/install/locate.ts";
 import { benchSettings, readBench } from "../engines/llama/bench.ts";
 import type { EngineSource } from "../engines/llama/engine-source.ts";
 import { runEngineTool, type ToolPlace } from "../engines/llama/tool.ts";
+import type { ModelMemory } from "../memory/model-memory.ts";
 import type { CachedModel } from "../plan/observed.ts";
 import { effectiveValues } from "../plan/preset-file.ts";
 import type { Loop } from "../reconcile/loop.ts";
@@ -17,13 +18,20 @@ export interface BenchDeps {
   readonly scheduler: Pick<Scheduler, "whileUnloaded">;
   readonly engine: Pick<EngineSource, "path">;
   readonly loop: Pick<Loop, "last">;
+  readonly memory: { readonly models: Pick<ModelMemory, "requireRoom"> };
   readonly stateDir: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stopping: AbortSignal;
 }
 
-/** One at a time: two would measure each other. Errors: `model_not_found`, `engine_missing`, `engine_failed`, `cancelled`. */
-export function benchCommand({ catalog, scheduler, engine, loop, stopping, ...where }: BenchDeps) {
+/** Of a prompt, which is the longer of its two measurements. */
+const tokens = 512;
+
+/**
+ * One at a time: two would measure each other.
+ * Errors: `model_not_found`, `too_large`, `engine_missing`, `engine_refused`, `engine_failed`, `cancelled`.
+ */
+export function benchCommand({ catalog, scheduler, engine, loop, memory, stopping, ...where }: BenchDeps) {
   const inTurn = createSerial();
 
   /** Where the preset cannot be read, the models have no settings. */
@@ -33,6 +41,7 @@ export function benchCommand({ catalog, scheduler, engine, loop, stopping, ...wh
   }
 
   async function measure(model: CachedModel, tool: string, place: ToolPlace): Promise<BenchBody> {
+    await memory.models.requireRoom(model.upstreamId, tokens);
     const values = valuesOf(model);
     const file = values.get("model") ?? model.files[0] ?? "";
     const help = await runEngineTool(tool, ["--help"], place);

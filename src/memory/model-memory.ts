@@ -8,10 +8,12 @@ import { placeOf, remedyText } from "./fits.ts";
 import type { HostReader } from "./host.ts";
 import { measuredBytes } from "./measure.ts";
 import type { Memory } from "./memory.ts";
-import { type ByDevice, fitsIn, host, type Need, scarcest } from "./need.ts";
+import { type ByDevice, fitsIn, host, leftBeside, type Need, scarcest } from "./need.ts";
 import type { Space } from "./space.ts";
 
 const noBytes: ByDevice = new Map();
+
+export type ModelMemory = ReturnType<typeof createModelMemory>;
 
 export function createModelMemory(options: {
   readonly space: Space;
@@ -50,6 +52,11 @@ export function createModelMemory(options: {
     return sum;
   }
 
+  function freeNow(): ByDevice {
+    space.refresh();
+    return leftBeside(space.limits(), [takenByAll()]);
+  }
+
   async function readDevices(): Promise<readonly EngineDevice[]> {
     const taken = takenByAll();
     const list = await options.listDevices();
@@ -77,7 +84,8 @@ export function createModelMemory(options: {
     shares: space.shares,
     hasLeftovers: (): boolean => instances.detachedUsers() > 0,
     /** Null while it is looked for what would fit. */
-    refusal: (id: string, left: ByDevice): string | null => {
+    refusal: (id: string, pinned: readonly ByDevice[]): string | null => {
+      const left = leftBeside(space.limits(), pinned);
       const remedy = facts.remedy(id, left);
       if (remedy === undefined) return null;
       return `${sumText(need(id), left)}${remedy === null ? "" : `: ${remedyText(remedy)}`}`;
@@ -92,6 +100,17 @@ export function createModelMemory(options: {
       const remedy = most === null ? "" : `: a context of ${most} would fit`;
       throw new GatewayError("too_large", `${id} with a context of ${tokens} ${sumText(asked, limits)}${remedy}`);
     },
+    /** Errors: `too_large` where it would not fit beside the loaded models, with so many tokens, where that can be known. */
+    requireRoom: async (id: string, tokens: number): Promise<void> => {
+      const question = facts.questionWith(id, { "ctx-size": String(tokens) });
+      const asked = question && (await facts.needFor(question));
+      const free = freeNow();
+      if (!asked || fitsIn(asked.bytes, free)) return;
+      throw new GatewayError(
+        "too_large",
+        `${id} ${sumText(asked, free)} beside the loaded models: unload some of these`,
+      );
+    },
     /** A load is about to begin. */
     begin: (id: string): Promise<void> | null => {
       killsBefore = reader.kills();
@@ -102,10 +121,7 @@ export function createModelMemory(options: {
     /** Of a load that ended early, with its last output: what it needed and what there is; null: memory was not short. */
     shortage: (id: string, output: string): string | null => {
       if (!isMemoryShortage(output.split("\n")) && reader.kills() === killsBefore) return null;
-      space.refresh();
-      const taken = takenByAll();
-      const free = [...space.limits()].map(([device, limit]) => [device, limit - (taken.get(device) ?? 0)] as const);
-      return `it ${sumText(need(id), new Map(free))}`;
+      return `it ${sumText(need(id), freeNow())}`;
     },
     /** Of a model that was just loaded: keeps what that took. */
     measure: async (id: string): Promise<void> => {
@@ -129,8 +145,8 @@ function differences(before: readonly EngineDevice[], after: readonly EngineDevi
 
 /** Of the device that lacks the most, else of main memory. */
 function sumText(need: Need | null | undefined, left: ByDevice): string {
-  if (!need) return `needs an unknown amount of memory, and ${memoryText(Math.max(0, left.get(host) ?? 0))} are free`;
+  if (!need) return `needs an unknown amount of memory, and ${memoryText(left.get(host) ?? 0)} are free`;
   const usual = { device: host, needed: need.bytes.get(host) ?? 0, limit: left.get(host) ?? 0 };
   const { device, needed, limit } = scarcest(need.bytes, left) ?? usual;
-  return `needs ${memoryText(needed)} of ${placeOf(device)}, and ${memoryText(Math.max(0, limit))} are free for it`;
+  return `needs ${memoryText(needed)} of ${placeOf(device)}, and ${memoryText(limit)} are free for it`;
 }

@@ -4,12 +4,14 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { BenchBody } from "../../schemas/admin.ts";
+import type { StatusBody } from "../../src/client/index.ts";
 import type { StatusReport } from "../../src/status/report.ts";
 import { commandHere, startCommand } from "../support/command.ts";
 import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
 import { loadedIds, startTestGateway } from "../support/gateway.ts";
 import { answersOf, embeddingModel, modelBytes, slowModel } from "../support/models.ts";
 import { childrenOf, isRunning } from "../support/processes.ts";
+import { patchWith, postWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 
 const embedder = "acme/embedder:Q8_0";
@@ -68,6 +70,19 @@ models:
     const { code, stderr } = await run("bench", "nope");
     assert.equal(code, 1);
     assert.match(stderr, /model 'nope' not found/);
+  });
+
+  await t.test("what does not fit beside the loaded models is refused, and measured by nothing", async () => {
+    await gateway.ask(talker);
+    const { models } = (await gateway.json("/status")).body as unknown as StatusBody;
+    const taken = models.find(({ id }) => id === talker)?.runtime?.takes?.["Host"] ?? 0;
+    const limit = (budget: number | null) => gateway.json("/api/desired?wait=true", patchWith({ memory: { budget } }));
+    await limit(taken + 2 ** 20);
+    const { code, stderr } = await run("bench", slow);
+    assert.equal(code, 1);
+    assert.match(stderr, /needs \d+ MiB of main memory, and \d MiB are free for it beside the loaded models/);
+    await limit(null);
+    await gateway.json("/api/eject-model", postWith({ model: talker }));
   });
 
   await t.test(

@@ -55,7 +55,9 @@ export const editRoutes = [
     },
   }),
   post("/api/bench-model", {
-    config: { errors: ["model_not_found", "engine_missing", "engine_failed", "cancelled"] },
+    config: {
+      errors: ["model_not_found", "too_large", "engine_missing", "engine_refused", "engine_failed", "cancelled"],
+    },
     operationId: "benchModel",
     summary: "Measure the speed of a model",
     description:

@@ -5,7 +5,7 @@ import type { Event, WorkersVerdict } from "./events.ts";
 import { failSettings } from "./fallbacks.ts";
 import { failLoad } from "./load-failures.ts";
 import { isBelieved, type Load, type Model } from "./model.ts";
-import { behindUntil, leftForTooLarge, placedBeside, wantedFor } from "./placed.ts";
+import { behindUntil, pinnedForTooLarge, placedBeside, wantedFor } from "./placed.ts";
 import { fitsBeside, idleOf, type Room, roomFor, turnAfter } from "./placement.ts";
 import { pinnedError, reject } from "./queues.ts";
 import { nextInOrder } from "./slot-order.ts";
@@ -69,7 +69,7 @@ function waitsFor(state: State, room: Room): boolean {
 function nextWanted(state: State): Model | undefined {
   return nextInOrder(state, (id) => {
     const model = modelOf(state, id);
-    return state.world.listed.has(id) && isWanted(state, model) && leftForTooLarge(state, model) === null;
+    return state.world.listed.has(id) && isWanted(state, model) && pinnedForTooLarge(state, model) === null;
   });
 }
 

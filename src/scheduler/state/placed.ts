@@ -64,28 +64,18 @@ function placedModel(state: State, id: string): Placed {
   };
 }
 
-/** What would be left for a model that never fits, alone or beside the pinned ones; null: it may fit. */
-export function leftForTooLarge(state: State, model: Model): ByDevice | null {
+/** What the pinned models take beside which a model never fits, as it does not alone if there are none; null: it may fit. */
+export function pinnedForTooLarge(state: State, model: Model): readonly ByDevice[] | null {
   if (!state.world.memory.need(model.id) || behindUntil(state) > state.now) return null;
-  const wanted = wantedFor(state, model);
   const pinned = placedBeside(state, model.id).filter(({ isLeaving, pinned: stays }) => stays && !isLeaving);
-  const fits = fitsBeside({ ...wanted, slots: Number.POSITIVE_INFINITY }, pinned);
+  const fits = fitsBeside({ ...wantedFor(state, model), slots: Number.POSITIVE_INFINITY }, pinned);
   // What leftovers hold is free in a moment.
-  return fits || state.world.memory.hasLeftovers() ? null : leftOf(wanted.limits, pinned);
+  return fits || state.world.memory.hasLeftovers() ? null : pinned.map(({ takes }) => takes);
 }
 
 /** Its requests wait until it is known what would fit. `too_large` */
 export function tooLargeError(state: State, model: Model): GatewayError | null {
-  const left = leftForTooLarge(state, model);
-  const text = left && state.world.memory.refusal(model.id, left);
+  const pinned = pinnedForTooLarge(state, model);
+  const text = pinned && state.world.memory.refusal(model.id, pinned);
   return text === null ? null : new GatewayError("too_large", `${model.id} ${text}`);
-}
-
-function leftOf(limits: ByDevice, pinned: readonly Placed[]): ByDevice {
-  return new Map(
-    [...limits].map(([device, limit]) => [
-      device,
-      pinned.reduce((left, { takes }) => left - (takes.get(device) ?? 0), limit),
-    ]),
-  );
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { slotsView } from "../../../src/scheduler/state/placed.ts";
 import {
   evictedFor,
   noTurn,
@@ -10,6 +11,9 @@ import {
   roomFor,
   turnAfter,
 } from "../../../src/scheduler/state/placement.ts";
+import { State } from "../../../src/scheduler/state/state.ts";
+import { unknownMemory } from "../../../src/scheduler/state/world.ts";
+import { limits } from "./machine-parts.ts";
 
 const now = 1_000_000;
 
@@ -135,6 +139,19 @@ test("what a load would unload in the end: idle models first, then those in use,
   assert.equal(evicted(8, [{ ...idle, pinned: true }, used]), null);
   assert.equal(evicted(11, []), null);
   assert.deepEqual(evicted(6, [{ ...idle, isLeaving: true }, used]), [], "it leaves already");
+});
+
+test("for a list of any length each loaded model is asked once what it takes", () => {
+  const ids = Array.from({ length: 5_000 }, (_, index) => `m${index}`);
+  const state = new State({ ...limits });
+  const asked: string[] = [];
+  const memory = { ...unknownMemory, limits: () => gib(10), taken: (id: string) => (asked.push(id), gib(4)) };
+  const listed = new Map(ids.map((id, index) => [id, index < 2 ? "loaded" : "unloaded"]));
+  state.world = { ...state.world, modelsMax: 9, listed, memory };
+  const view = slotsView(state);
+  const evicted = ids.map((id) => (view.takes(id) ? "loaded" : view.evicts(id, gib(5))?.join()));
+  assert.deepEqual(asked, ["m0", "m1"]);
+  assert.deepEqual([evicted[0], new Set(evicted.slice(2))], ["loaded", new Set(["m0"])]);
 });
 
 test("a load that ran out of memory waits until what leaves for it is gone", () => {

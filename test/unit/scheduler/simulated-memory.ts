@@ -28,7 +28,10 @@ export class SimulatedMemory {
       taken: (id) => need(id) ?? bytes(0),
       limits: () => bytes(this.most),
       hasLeftovers: () => this.hasLeftovers,
-      refusal: (id, left) => (this.isSeeking ? null : `needs ${this.needs.get(id)} of ${left.get("Host")}`),
+      refusal: (id, pinned) => {
+        const left = pinned.reduce((sum, takes) => sum - (takes.get("Host") ?? 0), this.most);
+        return this.isSeeking ? null : `needs ${this.needs.get(id)} of ${left}`;
+      },
     };
   }
 }
