@@ -10,8 +10,8 @@ export interface FitTool {
   readonly build: string;
 }
 
-/** It reads the head of a file: 35 ms, more on a disk that sleeps. */
-const timeoutMs = 30_000;
+/** It reads the head of a file: 35 ms, more on a disk that sleeps. A first request waits for up to two that hang. */
+const timeoutMs = 10_000;
 
 /** The one beside this llama-server; null where there is none. */
 export async function findFitTool(server: string): Promise<FitTool | null> {
@@ -20,7 +20,7 @@ export async function findFitTool(server: string): Promise<FitTool | null> {
   return path === null || entry === null ? null : { path, build: `${entry.mtimeMs}:${entry.size}` };
 }
 
-/** What it prints. Errors: `engine_failed` with its last lines, as for settings that the model cannot take; `cancelled`. */
+/** What it prints. Errors: `engine_refused` for settings that the model cannot take, `engine_failed`, `cancelled`. */
 export function runFitTool(
   { path }: FitTool,
   args: readonly string[],

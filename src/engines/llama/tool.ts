@@ -44,7 +44,8 @@ export async function runEngineTool(path: string, args: readonly string[], place
   if (exit.code === 0) return output;
   const lines = tool.lastWords().split("\n");
   const cause = limit.aborted || isMemoryShortage(lines) ? null : causeIn(lines);
-  if (cause !== null) throw new GatewayError("engine_refused", cause);
+  // Of an option that the tool lacks nothing follows for llama-server.
+  if (cause !== null && !cause.startsWith("error: invalid argument")) throw new GatewayError("engine_refused", cause);
   const how = limit.aborted ? `took more than ${timeoutMs} ms` : exitText(exit);
   throw new GatewayError("engine_failed", `${name}: ${how}: ${lines.slice(-shownLines).join(" | ")}`);
 }
