@@ -1,6 +1,8 @@
 // What an engine prints of a load that fails. Pure.
 
-/** Lines of its level for errors, those of its arguments, failed assertions and exceptions that nothing has caught. */
+/** Lines of its level for errors. */
+const logged = /^\S+ E /;
+/** These, those of its arguments, failed assertions and exceptions that nothing has caught. */
 const complaint = /^\S+ E |^error\b|GGML_ASSERT|GGML_ABORT|terminate called|what\(\): /i;
 const shortage =
   /out of memory|cannot allocate|bad_alloc|alloc\w* (?:failed|buffer|of size)|(?:failed|unable) to (?:re)?alloc|OutOf\w*Memory/i;
@@ -10,9 +12,13 @@ export function isMemoryShortage(lines: readonly string[]): boolean {
   return lines.some((line) => shortage.test(line));
 }
 
-/** The first complaint, as those after it come of it, without its time and place; null: there is none. */
+/**
+ * The first complaint, as those after it come of it, without its time and place; null: there is none. An exception's comes by another
+ * pipe than those of the log, often before them.
+ */
 export function causeIn(lines: readonly string[]): string | null {
-  const first = lines.find((line) => complaint.test(line) && !line.startsWith("terminate called"));
+  const complaints = lines.filter((line) => complaint.test(line) && !line.startsWith("terminate called"));
+  const first = complaints.find((line) => logged.test(line)) ?? complaints[0];
   return first === undefined ? null : first.replace(/^(?:\S+ E (?:srv +|cmn +)?|\s*what\(\): +)/, "").trim();
 }
 

@@ -71,8 +71,9 @@ export function createEstimates(options: {
     /** Answers from what is kept, else asks. Errors: `engine_refused`, `engine_failed`, `model_not_found`, `cancelled`. */
     ask: async (question: Question): Promise<Estimate> => {
       const key = keyOf(question);
-      const kept = book.get(key).estimate;
+      const [kept, failure] = [book.get(key).estimate, failures.get(key)];
       if (kept) return kept;
+      if (failure) throw failure;
       const flight = flights.get(key) ?? asked(key, question);
       flights.set(key, flight);
       return flight;

@@ -41,7 +41,7 @@ function needText({ bytes }: Need, limits: ByDevice): string {
 
 export function remedyText({ context, quantized }: Remedy): string {
   const withTypes = "cache-type-k and cache-type-v q8_0";
-  if (context === null && quantized === null) return "no context would fit; use a smaller file of the model";
+  if (context === null && quantized === null) return "no context would fit";
   if (context === null) return `with ${withTypes}, a context of ${quantized} would fit`;
   const more = quantized === null || quantized <= context ? "" : `; with ${withTypes}, ${quantized}`;
   return `a context of ${context} would fit${more}`;

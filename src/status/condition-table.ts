@@ -241,7 +241,7 @@ export const conditionTable = {
       Fits: yes("It fits into the memory that models may take; the message has the numbers."),
       TooLarge: no(
         "It needs more memory than models may take; the message has the largest context that would fit.",
-        "Set a smaller context, use a smaller file of the model, or let models take more memory.",
+        "Set the context of the message, if it has one, use a smaller file of the model, or let models take more memory.",
       ),
       Refused: no(
         "The engine refuses its settings or its file; the message has the engine's words. A load would fail too.",

@@ -56,7 +56,7 @@ test("messages have the numbers and the remedy", () => {
   );
   assert.equal(
     told({ Host: 9 }, () => ({ context: null, quantized: null })),
-    `${large}: no context would fit; use a smaller file of the model.`,
+    `${large}: no context would fit.`,
   );
 });
 
