@@ -17,15 +17,11 @@ export type Rpc = ReturnType<typeof createRpc>;
 
 export function createRpc(options: Base & { readonly store: DesiredStore; readonly router: Router }) {
   const { settings, warn, events, store, router } = options;
-  const inUse = new Set<string>();
-  events.on("modelInUse", (id) => inUse.add(id));
-  events.on("modelIdle", (id) => inUse.delete(id));
   const rpc = (): Desired["rpc"] => store.current().document.rpc;
   const workers = createWorkers({
     rpc,
     router: router.snapshot,
     detachedUsers: router.instances.detachedUsers,
-    isAnswering: () => inUse.size > 0,
     intervalMs: settings.workerIntervalMs,
     stableMs: settings.workerStableMs,
     now: steadyNow,
@@ -41,7 +37,6 @@ export function createRpc(options: Base & { readonly store: DesiredStore; readon
     workers,
     stallMs: settings.workerStallMs,
   });
-  events.on("modelIdle", workers.settled);
   events.on("routerChanged", workers.review);
   let isWarned = false;
   events.on("passed", ({ desired }) => {
@@ -61,7 +56,7 @@ export function createRpc(options: Base & { readonly store: DesiredStore; readon
       return models.state === "known" && models.value.some((model) => endpointsOf(model).length > 0);
     },
     statuses: (conditionsOf: (address: string) => readonly Condition[]): WorkerStatus[] => {
-      const seen = workersByAddress(workers.snapshot().workers);
+      const seen = workersByAddress(workers.snapshot());
       return rpc().workers.map((address) => {
         const worker = seen.get(foldWorker(address));
         const { endpoint = null, latencyMs = null, version = null, devices = null } = worker ?? {};

@@ -16,7 +16,7 @@ import { type Condition, type Finding, notServing, type StatusInput } from "../s
 import { modelReady } from "../status/health.ts";
 import { modelFindings } from "../status/model-findings.ts";
 import { modelIds, type StatusReport, statusReport } from "../status/report.ts";
-import { waitingWorkers, workerFindings } from "../status/worker-conditions.ts";
+import { workerFindings } from "../status/worker-conditions.ts";
 import type { Base } from "./events.ts";
 import type { HubFits } from "./hub-memory.ts";
 import type { Machine } from "./machine.ts";
@@ -110,12 +110,11 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
   }
 
   function workersFound({ desired, observed }: StatusInput): [subject: string, findings: readonly Finding[]][] {
-    const seen = workersByAddress(observed.workers.workers);
-    const waiting = new Set(waitingWorkers(desired, observed));
+    const seen = workersByAddress(observed.workers);
     return desired.rpc.workers.map((address) => {
       const worker = seen.get(foldWorker(address));
       const usedBy = rpc.workers.usedBy(worker?.endpoint ?? null);
-      return [`worker/${address}`, workerFindings(worker, usedBy, waiting.has(address))];
+      return [`worker/${address}`, workerFindings(worker, usedBy)];
     });
   }
 

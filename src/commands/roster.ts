@@ -77,7 +77,7 @@ async function untilLookedAt(deps: WaitDeps, inForce: Pass, call: Call): Promise
       generation: inForce.desired.generation,
       signal: call.signal,
       timeoutMs: firstLookMs,
-      test: ({ observed: { workers } }) => workers.workers.every(({ verdict }) => verdict !== "unprobed"),
+      test: ({ observed: { workers } }) => workers.every(({ verdict }) => verdict !== "unprobed"),
     });
   } catch (error) {
     if (!(error instanceof GatewayError) || error.code !== "wait_timeout") throw error;
@@ -86,7 +86,7 @@ async function untilLookedAt(deps: WaitDeps, inForce: Pass, call: Call): Promise
 }
 
 function unusable({ desired, observed }: Pick<Pass, "desired" | "observed">): RpcRoster["notInUse"] {
-  const seen = workersByAddress(observed.workers.workers);
+  const seen = workersByAddress(observed.workers);
   return desired.document.rpc.workers.flatMap((address) => {
     const { verdict, reason, message } = seen.get(foldWorker(address)) ?? notSeen;
     return verdict === "up" ? [] : [{ address, reason, message }];

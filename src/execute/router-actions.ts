@@ -14,7 +14,7 @@ export interface Drainer {
 
 export function routerHandlers(options: {
   readonly router: Router;
-  readonly drainer: Drainer & { inFlight(): ReadonlyMap<string, number> };
+  readonly drainer: Drainer;
   /** The engine's path; null while there is none. */
   readonly binary: () => string | null;
   /** What the router is about to read, as it is now. */
@@ -32,10 +32,7 @@ export function routerHandlers(options: {
 
   return {
     "router.start": (_action, { signal }) => start(signal),
-    "router.reload": async ({ changes, yields }, { signal }) => {
-      // It began after the plan was made; the next plan waits for its end.
-      if (yields && drainer.inFlight().size > 0)
-        throw new GatewayError("cancelled", "a response is in flight and goes first");
+    "router.reload": async ({ changes }, { signal }) => {
       // Not the loaded ones alone: a model that is just being loaded would be killed in the middle of it.
       const readmit = changes.length > 0 ? await drainer.drain(changes, signal) : () => undefined;
       try {

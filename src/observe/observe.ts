@@ -47,7 +47,7 @@ export function createObserver(options: {
         freeBytes,
         speech,
         ...files,
-        workers: options.workers?.snapshot() ?? { workers: [], answering: false },
+        workers: options.workers?.snapshot() ?? [],
         inventory: options.inventory(),
         loads: options.loads(),
         router: { ...options.router.snapshot(), ...options.engine.state() },

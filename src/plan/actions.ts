@@ -49,8 +49,8 @@ export type Action = ActionBase &
     /** `replaces`: the text that it was made from. */
     | { readonly kind: "preset.write"; readonly text: string; readonly replaces: string }
     | { readonly kind: "router.start" }
-    /** `changes`: models with other settings or files, kept unloaded meanwhile; `yields`: not requested, gives way to responses. */
-    | { readonly kind: "router.reload"; readonly changes: readonly string[]; readonly yields?: boolean }
+    /** `changes`: models with other settings or files, kept unloaded meanwhile. */
+    | { readonly kind: "router.reload"; readonly changes: readonly string[] }
     | { readonly kind: "router.restart" }
     /** `requested`: by a request, independent of the document. */
     | { readonly kind: "voice.pull"; readonly voice: string; readonly requested?: true }

@@ -150,14 +150,6 @@ export interface WorkerSnapshot {
   readonly version: string | null;
   /** As they were when nothing used it last. */
   readonly devices: readonly WorkerDevice[] | null;
-  /** It was down and is up again, and the roster has not been edited since. */
-  readonly returned: boolean;
-}
-
-export interface WorkersSnapshot {
-  /** Responses are in flight: an automatic change of the roster waits for their end. */
-  readonly answering: boolean;
-  readonly workers: readonly WorkerSnapshot[];
 }
 
 export const speechKinds = ["transcription", "synthesis"] as const;
@@ -233,7 +225,7 @@ export interface Observed {
   readonly freeBytes: Knowable<number>;
   readonly speech: SpeechObserved;
   /** None where no gateway watches them: the plan of the command line. */
-  readonly workers: WorkersSnapshot;
+  readonly workers: readonly WorkerSnapshot[];
   /** By their paths as written in the document. */
   readonly sources: ReadonlyMap<string, ObservedSource>;
   /** By their names in the document. */

@@ -28,7 +28,7 @@ import { duePrunes, type Going, isMarked, modelsToGo, planPruned, planRequested 
 import { lackingSpace } from "./room.ts";
 import { planSpeech } from "./speech.ts";
 import { note, reloadTookEffect } from "./wanted-preset.ts";
-import { onlyTakesBack, presetEndpoints, wantedWorkers } from "./workers.ts";
+import { wantedWorkers } from "./workers.ts";
 
 export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
   const going = context.isReader ? nothingGoes : modelsToGo(desired, observed, context.now);
@@ -134,8 +134,7 @@ function planEngine(
   const { models } = cache.value;
   // The snapshot's own list has its index already.
   const kept = leaving.size === 0 ? models : models.filter((model) => !leaving.has(model));
-  const inForce = presetEndpoints(router.loadedPreset ?? "");
-  const { endpoints, unprobed } = wantedWorkers(desired, observed.workers, inForce);
+  const { endpoints, unprobed } = wantedWorkers(desired, observed.workers);
   const { text, wanted } = presetToWrite(
     desired,
     kept,
@@ -249,7 +248,6 @@ function reloadAction(observed: Observed, preset: PresetFile, cache: CacheSnapsh
   return {
     kind: "router.reload",
     key: "router",
-    yields: onlyTakesBack(router.loadedPreset ?? "", preset.text, observed.workers.workers),
     reason: presetChanged ? "PresetChanged" : "CacheChanged",
     message: `reload the router's ${presetChanged ? "preset" : "model cache"}`,
     changes,

@@ -1,14 +1,8 @@
 // Whether an RPC worker may be used, from its probes: with hysteresis, so that a flapping worker does not reload the models each
 // time. Pure: times come in as data.
 
-/** ms after which a loss is forgotten. */
-const flapWindowMs = 600_000;
-/** ms that a worker has to answer at most, unless the setting is longer. */
-const longestStableMs = 300_000;
 /** So many failures in a row make a loss; one lost packet does not. */
 const failuresToLoss = 2;
-/** From so many losses within the window a worker counts as flapping. */
-const flappingFrom = 3;
 
 export type Verdict = "unprobed" | "up" | "down";
 
@@ -19,72 +13,50 @@ export interface WorkerRecord {
   /** CamelCase. */
   readonly reason: string;
   readonly message: string;
-  /** Times (ms) of its losses. */
-  readonly losses: readonly number[];
+  /** It was up before. */
+  readonly wasLost: boolean;
   /** Since when (ms) a worker that is down has answered every time; null while it does not. */
   readonly answersSince: number | null;
 }
 
-export type Sighting =
-  | { readonly kind: "answered"; readonly at: number }
-  | {
-      readonly kind: "failed";
-      readonly at: number;
-      readonly reason: string;
-      readonly message: string;
-      /** It is gone for certain: one such sighting is enough. */
-      readonly certain?: boolean;
-    };
+/** Why a probe failed. */
+export interface ProbeFault {
+  /** CamelCase. */
+  readonly reason: string;
+  readonly message: string;
+  /** It is gone for certain: one such probe is enough. */
+  readonly certain: boolean;
+}
 
 export const unprobed: WorkerRecord = {
   verdict: "unprobed",
   failures: 0,
   reason: "NotProbed",
   message: "it was not probed yet",
-  losses: [],
+  wasLost: false,
   answersSince: null,
 };
 
-/** `stableMs`: how long a lost worker has to answer before it is taken back; doubles with each loss in {@link flapWindowMs}. */
-export function sighted(record: WorkerRecord, sighting: Sighting, stableMs: number): WorkerRecord {
-  const losses = record.losses.filter((at) => sighting.at - at < flapWindowMs).slice(-20);
-  return sighting.kind === "answered"
-    ? answered({ ...record, losses }, sighting.at, stableMs)
-    : failed({ ...record, losses }, sighting);
+/**
+ * After a probe at `at` (ms). `fault` null: it answered. `stableMs`: how long a lost worker has to answer before it is taken back; one
+ * that was never up is taken at its first answer.
+ */
+export function afterProbe(record: WorkerRecord, fault: ProbeFault | null, at: number, stableMs: number): WorkerRecord {
+  return fault ? afterFault(record, fault) : afterAnswer(record, at, stableMs);
 }
 
-function answered(record: WorkerRecord, at: number, stableMs: number): WorkerRecord {
-  const up = { ...record, verdict: "up", failures: 0, reason: "Answering", message: "it answers" } as const;
-  if (record.verdict !== "down") return { ...up, answersSince: null };
+function afterAnswer(record: WorkerRecord, at: number, stableMs: number): WorkerRecord {
   const answersSince = record.answersSince ?? at;
-  const wait = stableFor(record.losses.length, stableMs);
-  if (at - answersSince >= wait) return { ...up, answersSince: null };
-  const seconds = Math.ceil(wait / 1000);
-  const isFlapping = record.losses.length >= flappingFrom;
-  return {
-    ...record,
-    answersSince,
-    reason: isFlapping ? "Flapping" : "Stabilizing",
-    message: isFlapping
-      ? `it was lost ${record.losses.length} times in ten minutes; it is used again once it has answered for ${seconds} s`
-      : `it answers again, and is used again once it has done so for ${seconds} s`,
-  };
+  if (record.verdict === "down" && record.wasLost && at - answersSince < stableMs) {
+    const message = `it answers again, and is used again once it has done so for ${Math.ceil(stableMs / 1000)} s`;
+    return { ...record, answersSince, reason: "Stabilizing", message };
+  }
+  return { ...record, verdict: "up", failures: 0, reason: "Answering", message: "it answers", answersSince: null };
 }
 
-function failed(
-  record: WorkerRecord,
-  { at, reason, message, certain = false }: Extract<Sighting, { kind: "failed" }>,
-): WorkerRecord {
-  const down = { ...record, verdict: "down", failures: 0, reason, message, answersSince: null } as const;
-  if (record.verdict === "unprobed") return down;
-  // One that goes again while it is being watched has been lost once more.
-  if (record.verdict === "down") return record.answersSince === null ? down : { ...down, losses: [...down.losses, at] };
+function afterFault(record: WorkerRecord, { reason, message, certain }: ProbeFault): WorkerRecord {
   const failures = record.failures + 1;
-  if (certain || failures >= failuresToLoss) return { ...down, losses: [...record.losses, at] };
-  return { ...record, failures };
-}
-
-/** ms that it has to answer before it is taken back; a worker that was never lost is taken at its first answer. */
-function stableFor(losses: number, stableMs: number): number {
-  return losses === 0 ? 0 : Math.min(Math.max(stableMs, longestStableMs), stableMs * 2 ** (losses - 1));
+  if (record.verdict === "up" && !certain && failures < failuresToLoss) return { ...record, failures };
+  const wasLost = record.wasLost || record.verdict === "up";
+  return { verdict: "down", failures: 0, reason, message, wasLost, answersSince: null };
 }

@@ -2,7 +2,7 @@
 // and each connection that is opened and closed would fill that queue: one silent connection stays open instead, and its end is
 // the signal. While nothing uses it, it is probed for its version and memory.
 import type { WorkerSnapshot } from "../plan/observed.ts";
-import { type Sighting, sighted, unprobed, type WorkerRecord } from "../plan/worker-verdict.ts";
+import { afterProbe, unprobed, type WorkerRecord } from "../plan/worker-verdict.ts";
 import { createContact, faultOf } from "./worker-contact.ts";
 import type { Resolver } from "./worker-target.ts";
 import { type Target, WorkerFault } from "./worker-wire.ts";
@@ -17,8 +17,6 @@ export interface WatchOptions {
   readonly resolve: Resolver;
   readonly allowPublic: () => boolean;
   readonly use: (endpoint: string) => Use;
-  /** Another address of the document that means this endpoint and is watched there. */
-  readonly otherNameOf: (endpoint: string) => string | null;
   readonly intervalMs: number;
   /** ms that a lost worker has to answer before it is used again. */
   readonly stableMs: number;
@@ -35,8 +33,6 @@ export interface WorkerWatch {
   review(): void;
   /** Closes the silent connection; resolves when no probe is in flight. */
   clear(): Promise<void>;
-  /** The roster was edited: a worker that has come back is used at once. */
-  accept(): void;
   /** Probes it now; false if it does not respond, which then counts as certain. */
   check(): Promise<boolean>;
   stop(): void;
@@ -48,16 +44,13 @@ const againMs = 250;
 export function watchWorker(address: string, options: WatchOptions): WorkerWatch {
   let record: WorkerRecord = unprobed;
   let target: Target | null = null;
-  /** Of the document's other spellings of this worker, the one that is used. */
-  let double: string | null = null;
-  let returned = false;
   let stopped = false;
   const probes = createProbes(look, () =>
     record.failures > 0 ? Math.min(againMs, options.intervalMs) : options.intervalMs,
   );
   const contact = createContact({ onFree: () => probes.plan(0), onLost: lost });
 
-  const endpoint = (): string | null => (target && double === null ? `${target.host}:${target.port}` : null);
+  const endpoint = (): string | null => (target ? `${target.host}:${target.port}` : null);
   const use = (): Use => {
     const where = endpoint();
     return where === null ? "idle" : options.use(where);
@@ -66,9 +59,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   /** `fault`: why it does not answer; null: it does. */
   function note(fault: WorkerFault | null): void {
     const before = record;
-    record = sighted(record, sightingOf(fault, options.now()), options.stableMs);
-    if (record.verdict === "down") returned = false;
-    else if (before.verdict === "down") returned = true;
+    record = afterProbe(record, fault, options.now(), options.stableMs);
     if (before.verdict !== record.verdict || before.reason !== record.reason) options.onChange();
   }
 
@@ -83,10 +74,8 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     if (stopped) return found;
     const before = endpoint();
     target = found;
-    double = options.otherNameOf(`${found.host}:${found.port}`);
     if (endpoint() !== before) options.onChange();
-    if (double === null) return found;
-    throw new WorkerFault("Duplicate", `it is the worker that the document also names as ${double}`, true);
+    return found;
   }
 
   async function look(): Promise<void> {
@@ -111,7 +100,7 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
   return {
     snapshot: () => {
       const { verdict, reason, message } = record;
-      return { address, endpoint: endpoint(), verdict, reason, message, ...contact.facts(), returned };
+      return { address, endpoint: endpoint(), verdict, reason, message, ...contact.facts() };
     },
     review: () => {
       const doing = use();
@@ -121,9 +110,6 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
     clear: async () => {
       contact.release();
       await probes.idle();
-    },
-    accept: () => {
-      returned = false;
     },
     check: async () => {
       if (record.verdict === "down" || !target) return false;
@@ -143,11 +129,6 @@ export function watchWorker(address: string, options: WatchOptions): WorkerWatch
       contact.stop();
     },
   };
-}
-
-function sightingOf(fault: WorkerFault | null, at: number): Sighting {
-  if (!fault) return { kind: "answered", at };
-  return { kind: "failed", at, reason: fault.reason, message: fault.message, certain: fault.certain };
 }
 
 /** One probe at a time; each schedules the next one, after `nextMs`. */

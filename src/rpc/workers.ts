@@ -2,26 +2,18 @@
 // decides about the preset.
 import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
-import {
-  placedValues,
-  type RouterModel,
-  type RouterSnapshot,
-  type WorkerSnapshot,
-  type WorkersSnapshot,
-} from "../plan/observed.ts";
+import { placedValues, type RouterModel, type RouterSnapshot, type WorkerSnapshot } from "../plan/observed.ts";
 import { endpointsOf } from "../plan/workers.ts";
 import { createResolver } from "./worker-target.ts";
 import { type Use, type WorkerWatch, watchWorker } from "./worker-watch.ts";
 
 export interface Workers {
   /** The current state; watches workers that are new in the document, and stops watching removed ones. */
-  snapshot(): WorkersSnapshot;
+  snapshot(): readonly WorkerSnapshot[];
   /** The model that uses a worker; null where none does. */
   usedBy(endpoint: string | null): string | null;
   /** The router's list may have changed. */
   review(): void;
-  /** The last response in flight has ended: workers that came back meanwhile may be used. */
-  settled(): void;
   /**
    * Before a model is loaded onto these endpoints: waits for probes in flight, holds new ones, and probes each endpoint.
    * True: load, and call {@link leave} afterwards. False: one of them is lost, observe again.
@@ -38,8 +30,6 @@ export interface WorkersOptions {
   readonly router: () => Pick<RouterSnapshot, "phase" | "models">;
   /** Answers in flight on models that outlived their router. */
   readonly detachedUsers: () => number;
-  /** Whether any answer is in flight. */
-  readonly isAnswering: () => boolean;
   readonly intervalMs: number;
   /** ms that a lost worker has to answer before it is used again. */
   readonly stableMs: number;
@@ -56,7 +46,6 @@ export function createWorkers(options: WorkersOptions): Workers {
   let roster = "";
   let loads = 0;
   let stopped = false;
-  const snapshots = (): WorkerSnapshot[] => [...watches.values()].map((known) => known.snapshot());
 
   function useOf(endpoint: string): Use {
     const { phase, models } = options.router();
@@ -73,8 +62,6 @@ export function createWorkers(options: WorkersOptions): Workers {
       resolve,
       allowPublic: () => options.rpc().allowPublicWorkers,
       use: useOf,
-      otherNameOf: (endpoint) =>
-        snapshots().find((other) => other.address !== address && other.endpoint === endpoint)?.address ?? null,
       onLost: (endpoint, message) => {
         const models = usersOf(options.router(), endpoint).map((model) => model.id);
         options.onLost(models, message);
@@ -90,16 +77,11 @@ export function createWorkers(options: WorkersOptions): Workers {
     roster = text;
     const named = new Map(rpc.workers.map((address) => [foldWorker(address), address]));
     for (const [key, known] of watches) {
-      const { address } = known.snapshot();
-      if (named.get(key) === address) known.accept();
-      else {
-        known.stop();
-        watches.delete(key);
-      }
+      if (named.get(key) === known.snapshot().address) continue;
+      known.stop();
+      watches.delete(key);
     }
     for (const [key, address] of named) if (!watches.has(key)) watches.set(key, watch(address));
-    // One that was a second name of another may be the only one now.
-    review();
   }
 
   async function allAnswer(endpoints: readonly string[]): Promise<boolean> {
@@ -119,10 +101,7 @@ export function createWorkers(options: WorkersOptions): Workers {
   return {
     snapshot: () => {
       follow();
-      return { workers: snapshots(), answering: options.isAnswering() };
-    },
-    settled: () => {
-      if (!options.isAnswering() && snapshots().some(({ returned }) => returned)) options.onChange();
+      return [...watches.values()].map((known) => known.snapshot());
     },
     usedBy: (endpoint) => (endpoint === null ? null : (usersOf(options.router(), endpoint)[0]?.id ?? null)),
     review,

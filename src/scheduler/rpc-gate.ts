@@ -22,7 +22,7 @@ export function createRpcGate(options: {
   let reserved: readonly string[] | null = null;
 
   function wanted(): WantedWorkers {
-    return wantedWorkers(options.desired().document, workers.snapshot(), inForce());
+    return wantedWorkers(options.desired().document, workers.snapshot());
   }
 
   function inForce(): readonly string[] {
@@ -48,7 +48,7 @@ export function createRpcGate(options: {
   }
 
   function described(endpoints: readonly string[]): string {
-    const seen = new Map(workers.snapshot().workers.map((worker) => [worker.endpoint, worker]));
+    const seen = new Map(workers.snapshot().map((worker) => [worker.endpoint, worker]));
     const list = endpoints.map((endpoint) => `${endpoint} (version ${seen.get(endpoint)?.version ?? "unknown"})`);
     return `; RPC workers: ${list.join(", ")}`;
   }

@@ -160,7 +160,7 @@ export const settingTable = {
   workerStableMs: seconds()(
     "worker-stable",
     "10",
-    "Seconds that a lost RPC worker has to respond before it is used again; doubles with each loss within ten minutes, up to five minutes.",
+    "Seconds that a lost RPC worker has to respond before it is used again.",
   ),
   workerStallMs: seconds(0.1)(
     "worker-stall",

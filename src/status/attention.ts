@@ -18,7 +18,7 @@ export interface Matter {
 /** Reasons that pass by themselves, or are as usual. */
 const usual: ReadonlySet<string> = new Set(
   (
-    "Pulling Queued Pending Absent NotListed Unloaded Loading Idle WaitingForDrain " +
+    "Pulling Queued Pending Absent NotListed Unloaded Loading Idle " +
     "OutOfSync NotStarted Starting EngineInstalling Changing Stabilizing WaitingForWriter"
   ).split(" "),
 );

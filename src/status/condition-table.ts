@@ -273,16 +273,13 @@ export const conditionTable = {
     NotAnswering: no("It connects and does not answer: it hangs, or serves another client.", "Restart the worker."),
     NotAWorker: no("Another kind of server listens there.", "Correct the address."),
     NoDevices: no("It has no device to compute with."),
-    Duplicate: no("It is another name of a worker on the list.", "Remove it from the list."),
     Lost: no("It was lost while a model used it."),
     Stabilizing: no("It answers again and is used once it has answered for `--worker-stable`."),
-    Flapping: no("It was lost three times or more in ten minutes, so it stays out longer."),
     PublicAddress: no("Its address is public.", "Use a private address, or set `allowPublicWorkers`."),
     Invalid: no("Its name resolves to an address that no machine has.", "Correct the name."),
   }),
   InUse: positive("worker", {
     ServesModel: yes("A model uses it."),
     Idle: no("No model uses it."),
-    WaitingForDrain: no("It is back, and is used once all requests under way have finished."),
   }),
 };

@@ -2,37 +2,25 @@
 import { foldWorker } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
 import { loadedModels, type Observed, type WorkerSnapshot } from "../plan/observed.ts";
-import { presetEndpoints, wantedWorkers, workersByAddress } from "../plan/workers.ts";
+import { wantedWorkers, workersByAddress } from "../plan/workers.ts";
 import { type Finding, finding, reported } from "./finding.ts";
 
 /** Reachable and InUse of one worker; `usedBy` is the model whose process is connected to it. */
-export function workerFindings(
-  worker: WorkerSnapshot | undefined,
-  usedBy: string | null,
-  isWaiting: boolean,
-): Finding[] {
-  const inUse =
-    usedBy === null
-      ? finding("InUse", isWaiting ? "WaitingForDrain" : "Idle")
-      : finding("InUse", "ServesModel", `${usedBy} uses it.`);
+export function workerFindings(worker: WorkerSnapshot | undefined, usedBy: string | null): Finding[] {
+  const inUse = usedBy === null ? finding("InUse", "Idle") : finding("InUse", "ServesModel", `${usedBy} uses it.`);
   if (!worker || worker.verdict === "unprobed") return [finding("Reachable", "NotProbed"), inUse];
   return [reported("Reachable", worker.verdict === "up" ? "True" : "False", worker.reason, worker.message), inUse];
 }
 
-type Seen = Pick<Observed, "workers"> & { readonly router: Pick<Observed["router"], "models" | "loadedPreset"> };
-
-/** Addresses of workers that have come back and wait until no answer is under way. */
-export function waitingWorkers(desired: Pick<Desired, "rpc">, { workers, router }: Seen): readonly string[] {
-  return wantedWorkers(desired, workers, presetEndpoints(router.loadedPreset ?? "")).waiting;
-}
-
 /** Whether RPC mode has the workers that it needs. */
-export function workersReady(desired: Pick<Desired, "rpc">, observed: Seen): Finding {
+export function workersReady(
+  desired: Pick<Desired, "rpc">,
+  { workers, router }: Pick<Observed, "workers"> & { readonly router: Pick<Observed["router"], "models"> },
+): Finding {
   const { mode, workers: named, minWorkers } = desired.rpc;
-  const { workers, router } = observed;
   if (mode === "single") return finding("WorkersReady", "NotUsed");
-  const { up, unprobed, waiting } = wantedWorkers(desired, workers, presetEndpoints(router.loadedPreset ?? ""));
-  const byAddress = workersByAddress(workers.workers);
+  const { up, unprobed } = wantedWorkers(desired, workers);
+  const byAddress = workersByAddress(workers);
   const away = named.filter((address) => byAddress.get(foldWorker(address))?.verdict === "down");
   if (up + unprobed < minWorkers) {
     const loaded = router.models.state === "known" ? loadedModels(router.models.value) : [];
@@ -46,10 +34,8 @@ export function workersReady(desired: Pick<Desired, "rpc">, observed: Seen): Fin
     );
   }
   if (unprobed > 0) return finding("WorkersReady", "NotProbed");
-  if (away.length === 0) {
-    const later = waiting.length > 0 ? `; ${waiting.join(", ")} once no request is under way` : "";
-    return finding("WorkersReady", "AllReachable", `${up} of ${named.length} workers can be used${later}.`);
-  }
+  if (away.length === 0)
+    return finding("WorkersReady", "AllReachable", `${up} of ${named.length} workers can be used.`);
   const rest = up === 0 ? "models run on this machine alone" : `models run with the other ${up}`;
   return finding("WorkersReady", "WorkersMissing", `${away.join(", ")} cannot be used; ${rest}.`);
 }

@@ -7,7 +7,7 @@ import { postWith } from "../support/requests.ts";
 import { reachable, reloads, rpcDocument, startRpcGateway } from "../support/rpc-gateway.ts";
 import { startWorkers } from "../support/rpc-worker.ts";
 
-test("a worker that comes and goes costs few reloads, and is told of as flapping", async (t) => {
+test("a worker that comes and goes costs few reloads", async (t) => {
   const workers = await startWorkers(t, 2);
   // Longer than a round takes, on any machine.
   const gateway = await startRpcGateway(t, workers, { flags: ["--worker-stable", "60"] });
@@ -16,9 +16,8 @@ test("a worker that comes and goes costs few reloads, and is told of as flapping
     await workers[1]?.kill();
     await gateway.until("away", (status) => /Refused|Lost/.test(reachable(status)[1] ?? ""));
     await workers[1]?.start();
-    await gateway.until("answering again", (status) => /Stabilizing|Flapping/.test(reachable(status)[1] ?? ""));
+    await gateway.until("answering again", (status) => /Stabilizing/.test(reachable(status)[1] ?? ""));
   }
-  assert.equal(reachable(gateway.gateway.status())[1], "False Flapping");
   assert.ok(reloads(gateway) - before <= 2, `${reloads(gateway) - before} reloads`);
   assert.equal(await gateway.ask(gateway.model), answersOf("acme/talker").hello);
 });

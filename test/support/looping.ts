@@ -80,7 +80,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
       },
     };
     return {
-      workers: { workers: [], answering: false },
+      workers: [],
       loads: noLoads,
       cache: world.cacheState === "known" ? cache : { state: "unknown", why: "the test says so" },
       preset: { state: "known", value: preset === "" ? emptyPreset : parsePreset(preset) },

@@ -18,7 +18,6 @@ import {
   type SourceFile,
   type SpeechState,
   type WorkerSnapshot,
-  type WorkersSnapshot,
 } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { emptyPreset, parsePreset } from "../../../src/plan/preset-file.ts";
@@ -257,8 +256,8 @@ export function world(desired: Desired, input: WorldInput): Observed {
 export function workersOf(
   { rpc }: Pick<Desired, "rpc">,
   verdicts: Readonly<Record<string, Verdict>> = {},
-): WorkersSnapshot {
-  const workers = rpc.workers.map(
+): readonly WorkerSnapshot[] {
+  return rpc.workers.map(
     (address): WorkerSnapshot => ({
       address,
       endpoint: address,
@@ -268,10 +267,8 @@ export function workersOf(
       latencyMs: 1,
       version: "8.0.0",
       devices: null,
-      returned: false,
     }),
   );
-  return { workers, answering: false };
 }
 
 /** The preset file that the planner writes into an empty folder for this document, with nothing to prune. */

@@ -25,7 +25,7 @@ function start(): Scene {
   const workers: Partial<Workers> = {
     snapshot: () => {
       const found = workersOf(desiredFrom({ rpc: { mode: "rpc", workers: [a, b] } }));
-      return { ...found, workers: found.workers.map((worker) => ({ ...worker, verdict: scene.verdict })) };
+      return found.map((worker) => ({ ...worker, verdict: scene.verdict }));
     },
     enter: async () => {
       if (scene.answer) scene.reservations++;

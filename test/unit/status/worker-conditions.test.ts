@@ -29,23 +29,22 @@ test("all together", () => {
 });
 
 test("each", () => {
-  const [worker] = workersOf({ rpc: desiredFrom({ rpc: { workers: [a] } }).rpc }).workers;
-  const [reachable, inUse] = workerFindings(worker, "acme/x:Q8_0", false);
+  const [worker] = workersOf({ rpc: desiredFrom({ rpc: { workers: [a] } }).rpc });
+  const [reachable, inUse] = workerFindings(worker, "acme/x:Q8_0");
   assert.deepEqual([reachable?.status, inUse?.status, inUse?.reason], ["True", "True", "ServesModel"]);
   assert.deepEqual(
-    workerFindings(undefined, null, false).map(({ status, reason }) => `${status} ${reason}`),
+    workerFindings(undefined, null).map(({ status, reason }) => `${status} ${reason}`),
     ["Unknown NotProbed", "False Idle"],
   );
 });
 
 test("the endpoints are in the document's order, each once, and none in single mode", () => {
   const desired = desiredFrom({ rpc: { mode: "rpc", workers: ["GPU.local:1", b, "gpu-too.local:1"] } });
-  const { workers } = workersOf(desired, { "gpu-too.local:1": "unprobed" });
+  const workers = workersOf(desired, { "gpu-too.local:1": "unprobed" });
   const seen = workers.map((worker) =>
     worker.address === b ? worker : { ...worker, address: worker.address.toLowerCase(), endpoint: a },
   );
-  const roster = { workers: seen, answering: false };
   // Two names of one endpoint are one worker.
-  assert.deepEqual(wantedWorkers(desired, roster, []), { endpoints: [a, b], up: 2, unprobed: 1, waiting: [] });
-  assert.deepEqual(wantedWorkers({ rpc: { ...desired.rpc, mode: "single" } }, roster, []).endpoints, []);
+  assert.deepEqual(wantedWorkers(desired, seen), { endpoints: [a, b], up: 2, unprobed: 1 });
+  assert.deepEqual(wantedWorkers({ rpc: { ...desired.rpc, mode: "single" } }, seen).endpoints, []);
 });
