@@ -37,7 +37,7 @@ const diskSpeechSchema = {
   ...exact({
     kind: { enum: ["transcription", "synthesis"] },
     name: text("A voice's id, or a transcription model's file name."),
-    repo: { type: ["string", "null"], description: "OWNER/NAME; null: a voice that was put into its folder by hand." },
+    repo: { type: ["string", "null"], description: "OWNER/NAME." },
     present: flag(),
     desired: flag("The document names it."),
     ours: flag("This gateway pulled it."),

@@ -104,16 +104,6 @@ export const engineRequestSchema = {
   examples: [{ model: alpha, prompt: "hi", content: "hi", n_predict: 16 }],
 } as const;
 
-export const loraScalesSchema = {
-  title: "LoraScales",
-  type: "array",
-  items: exact({
-    id: { ...integer("As `GET /lora-adapters` lists it."), minimum: 0 },
-    scale: number("0: the adapter is off. Adapters that are not named are off too."),
-  }),
-  examples: [[{ id: 0, scale: 0.5 }]],
-} as const;
-
 export const successSchema = { title: "Success", ...open({ success: { const: true } }) } as const;
 
 export const healthSchema = { title: "Health", ...open({ status: { const: "ok" } }) } as const;

@@ -95,7 +95,7 @@ const unseen = { state: "unknown", why: "no pass has seen it yet" } as const;
 /** What may change the machine: a handler for each action, and the executor that runs them. */
 function createActions(parts: Base & State & Machine & Scheduling & { readonly stateFolder: StateFolder }) {
   const { settings, events, stateFolder, store, presetPath, router, engine, scheduler, speech, scanner } = parts;
-  const { cacheAccess, speechFiles, collector } = createStorage(parts);
+  const { cacheAccess, collector } = createStorage(parts);
   const { desired } = cacheAccess;
   let seen: Parameters<typeof inputsIn>[0] = { preset: unseen, cache: unseen };
   events.on("passed", ({ observed }) => {
@@ -137,7 +137,7 @@ function createActions(parts: Base & State & Machine & Scheduling & { readonly s
     onProgress: (action, progress) => events.emit("actionProgressed", action, progress),
     onSettled: (outcome) => events.emit("actionSettled", outcome),
   });
-  return { executor, collector, speechFiles };
+  return { executor, collector };
 }
 
 /** Plans hold such actions already; calls that request one are refused here. */
@@ -152,7 +152,6 @@ function wakeLoop(events: Base["events"], loop: Loop): void {
   events.on("documentChanged", () => loop.wake());
   events.on("loadFailed", () => loop.wake());
   events.on("loadVerified", () => loop.wakeLater());
-  events.on("modelDrained", () => loop.wake());
   events.on("routerChanged", (event) => {
     if (!event) loop.wake();
     else if (!isProgress(event)) loop.wakeLater();

@@ -13,7 +13,6 @@ import { createRouter } from "../engines/llama/router.ts";
 import { createRouterLines } from "../engines/llama/router-lines.ts";
 import type { EngineLogs } from "../engines/process/engine-logs.ts";
 import { createCollector } from "../execute/cache-gc.ts";
-import { createSpeechStore } from "../execute/speech-files.ts";
 import { createHubClient } from "../hub/client.ts";
 import { readDocumentFiles } from "../observe/document-files.ts";
 import { createHubQuestions } from "../observe/hub-answers.ts";
@@ -96,9 +95,8 @@ export function createStorage(parts: Base & State & Machine) {
     desired: () => store.current().document,
     cachedModels: async () => (await cacheNow(scanner)).models,
   };
-  const speechFiles = createSpeechStore({ ...cacheAccess, ...speech });
-  const collector = createCollector({ ...cacheAccess, router: router.snapshot, speech: speechFiles });
-  return { cacheAccess, speechFiles, collector };
+  const collector = createCollector({ ...speech, ...cacheAccess, router: router.snapshot });
+  return { cacheAccess, collector };
 }
 
 /** It never gets the hub's token. */

@@ -61,7 +61,7 @@ export function createSpeech(options: SpeechParts) {
   return {
     voicesDir,
     /** The official voices and transcription models, asked for once an hour at most. */
-    lists: createSpeechLists({ client: hub, stateDir, voicesDir, freshMs: 3_600_000, now: steadyNow }),
+    lists: createSpeechLists({ client: hub, freshMs: 3_600_000, now: steadyNow }),
     transcription,
     synthesis,
     /** Voices on disk. */

@@ -67,8 +67,6 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       requests: {
         failing: scheduler.failing(),
         firstTokens: scheduler.firstTokens(),
-        cuts: scheduler.cuts(),
-        drainMs: settings.drainMs,
       },
       fits: new Map(
         desired.document.models.flatMap(({ id }) => {

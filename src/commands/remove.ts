@@ -1,5 +1,5 @@
 // Removes a model: marks it in the desired state, where no crash loses it, and waits until every trace is gone. Only a name that
-// spells a model out deletes it, because files do not come back. A voice or a transcription model goes by its name too.
+// spells a model out deletes it, because files do not come back.
 import type { RemovedFiles } from "../cache/removal/remove.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { cacheReadOnly, GatewayError } from "../core/errors.ts";
@@ -7,13 +7,12 @@ import { allEndingIn, foldName, matchName, matchWholeName } from "../core/ids.ts
 import type { DesiredState, Removal } from "../desired/document/document.ts";
 import type { DesiredStore, Edit } from "../desired/store.ts";
 import type { Executor } from "../execute/executor.ts";
-import type { SpeechStore } from "../execute/speech-files.ts";
 import { type CachedModel, findCached } from "../plan/observed.ts";
 import { hasOwnCtxSize } from "../plan/preset-file.ts";
 import { isMarked, leavingSince, pathInRepo } from "../plan/removals.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import type { Settings } from "../settings/settings.ts";
-import { type Call, suspended, untilInForce, type WaitDeps } from "./in-force.ts";
+import { type Call, untilInForce, type WaitDeps } from "./in-force.ts";
 import { leavingError, namesInDocument } from "./naming.ts";
 
 export interface RemoveDeps extends WaitDeps {
@@ -21,7 +20,6 @@ export interface RemoveDeps extends WaitDeps {
   readonly catalog: Catalog;
   readonly executor: Pick<Executor, "follow">;
   readonly pulls: Settings["pulls"];
-  readonly speechFiles: Pick<SpeechStore, "has" | "remove">;
   /** ms */
   readonly now: () => number;
 }
@@ -43,41 +41,31 @@ const nothing = { deletedFiles: 0, freedBytes: 0, removedPresetSection: false };
 export function removeEdit(deps: RemoveDeps) {
   return async (name: string, call: RemoveCall): Promise<Removed> => {
     if (deps.pulls === "off" && !call.dryRun) throw cacheReadOnly();
-    if (!(await deps.speechFiles.has(name))) return removeModel(deps, name, call);
-    if (call.dryRun) return { id: name, ...nothing };
-    if (deps.store.current().document.suspend) throw suspended(`delete ${name}`);
-    const removed = await deps.speechFiles.remove(name);
-    if (!removed) return removeModel(deps, name, call);
-    const { name: id, deletedFiles, freedBytes } = removed;
-    return { ...nothing, id, deletedFiles, freedBytes };
+    // Calls at the same time have the same result.
+    const underWay = deps.store.current().document.removals.find(({ names }) => names.some((own) => isSame(own, name)));
+    const model = underWay ? undefined : modelToRemove(deps, name);
+    const id = underWay?.id ?? model?.id ?? name;
+    if (call.dryRun) return { id, ...nothing };
+    let removed: RemovedFiles | null = null;
+    const unfollow = deps.executor.follow(`model/${id}`, {
+      settled: (outcome) => {
+        removed = outcome.removed ?? removed;
+      },
+    });
+    try {
+      const { generation, document } = await deps.store.edit(
+        (state) => (model ? marking(deps, state, model, call) : null),
+        call,
+      );
+      const mark = underWay ?? document.removals.find((removal) => model && isMarked(removal, model));
+      // Another call's removal of it has ended meanwhile.
+      if (model && !mark) throw leavingError(model);
+      await untilInForce(deps, { generation, call, keys: [`model/${id}`], test: (pass) => isGone(pass, id, removed) });
+      return { id, ...(removed ?? nothing), removedPresetSection: mark?.presetSection ?? false };
+    } finally {
+      unfollow();
+    }
   };
-}
-
-async function removeModel(deps: RemoveDeps, name: string, call: RemoveCall): Promise<Removed> {
-  // Calls at the same time have the same result.
-  const underWay = deps.store.current().document.removals.find(({ names }) => names.some((own) => isSame(own, name)));
-  const model = underWay ? undefined : modelToRemove(deps, name);
-  const id = underWay?.id ?? model?.id ?? name;
-  if (call.dryRun) return { id, ...nothing };
-  let removed: RemovedFiles | null = null;
-  const unfollow = deps.executor.follow(`model/${id}`, {
-    settled: (outcome) => {
-      removed = outcome.removed ?? removed;
-    },
-  });
-  try {
-    const { generation, document } = await deps.store.edit(
-      (state) => (model ? marking(deps, state, model, call) : null),
-      call,
-    );
-    const mark = underWay ?? document.removals.find((removal) => model && isMarked(removal, model));
-    // Another call's removal of it has ended meanwhile.
-    if (model && !mark) throw leavingError(model);
-    await untilInForce(deps, { generation, call, keys: [`model/${id}`], test: (pass) => isGone(pass, id, removed) });
-    return { id, ...(removed ?? nothing), removedPresetSection: mark?.presetSection ?? false };
-  } finally {
-    unfollow();
-  }
 }
 
 function isGone({ desired: { document } }: Pass, id: string, removed: RemovedFiles | null): boolean {

@@ -1,6 +1,7 @@
 // Garbage collection of our files in the model cache: one repository after the other, each only while no pull uses it.
 // src/cache/report/garbage.ts decides what is garbage.
 
+import { forgetVoice } from "../cache/download/speech-files.ts";
 import type { Inventory } from "../cache/inventory/inventory.ts";
 import { removeFiles } from "../cache/removal/remove.ts";
 import type { RepoTurns } from "../cache/removal/repo-turns.ts";
@@ -10,9 +11,15 @@ import { rememberedEntry } from "../cache/report/stored.ts";
 import { surveyCache, surveyRepo } from "../cache/scan/survey.ts";
 import { toGatewayError } from "../core/errors.ts";
 import type { Desired } from "../desired/document/document.ts";
-import { type CachedModel, type Knowable, loadedModels, type RouterSnapshot } from "../plan/observed.ts";
+import { keptLicenses } from "../hub/voice-cards.ts";
+import {
+  type CachedModel,
+  type Knowable,
+  loadedModels,
+  type RouterSnapshot,
+  type SpeechKind,
+} from "../plan/observed.ts";
 import type { ActionRun } from "./executor.ts";
-import type { SpeechStore } from "./speech-files.ts";
 
 export interface Look extends GarbageInput {
   readonly garbage: Garbage;
@@ -25,7 +32,9 @@ export function createCollector(options: {
   /** Id of this gateway. */
   readonly gateway: string;
   readonly inventory: Inventory;
-  readonly speech: Pick<SpeechStore, "facts" | "forget">;
+  readonly voicesDir: string;
+  /** What each engine of speech runs with. */
+  readonly running: () => Readonly<Record<SpeechKind, string | null>>;
   readonly desired: () => Desired;
   readonly router: () => Pick<RouterSnapshot, "phase" | "models">;
   readonly turns: RepoTurns;
@@ -33,7 +42,7 @@ export function createCollector(options: {
   /** The cache as it is now; throws where it is unknown, as an unplugged disk is no garbage. */
   readonly cachedModels: () => Promise<readonly CachedModel[]>;
 }) {
-  const { cacheDir, gateway, inventory, turns } = options;
+  const { cacheDir, gateway, inventory, turns, voicesDir } = options;
 
   async function lookAt(survey: () => Promise<CacheSurvey>, busy: readonly string[]): Promise<Look> {
     const input = {
@@ -41,7 +50,7 @@ export function createCollector(options: {
       survey: await survey(),
       inventory: inventory.entries(),
       desired: options.desired(),
-      speech: await options.speech.facts(),
+      speech: { running: options.running(), ours: inventory.hasSpeech, licenses: await keptLicenses(voicesDir) },
       loaded: loadedIn(options.router()),
       busy,
       now: options.now(),
@@ -65,7 +74,10 @@ export function createCollector(options: {
       const [going] = repos;
       if (!going) return { ...nothing, skipped: [...skipped] };
       const removed = await removeFiles({ ...going, cacheDir });
-      await options.speech.forget(going.speech);
+      for (const { kind, name } of going.speech) {
+        if (kind === "synthesis") await forgetVoice(voicesDir, name);
+        await inventory.removeSpeech({ kind, name });
+      }
       const left = await surveyRepo(cacheDir, repo, gateway);
       await inventory.review(repo, (entry) => rememberedEntry(entry, left, going.blobs));
       return { items: [...going.items], skipped: [], ...removed };

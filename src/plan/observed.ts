@@ -165,8 +165,6 @@ export interface SpeechState {
   readonly choice: string | null;
   /** What the document names, where it is on disk; empty while it is off. */
   readonly cached: readonly string[];
-  /** What it ran with last and can run with again, if the document's choice is not on disk; else null. */
-  readonly fallback: string | null;
   /** Times (ms) of unrequested exits. */
   readonly crashes: readonly number[];
   /** Why it ended by itself, in one line; empty where it was stopped. */
@@ -190,7 +188,6 @@ export const restingSpeech: SpeechState = {
   pid: null,
   choice: null,
   cached: [],
-  fallback: null,
   crashes: [],
   exitReason: "",
   silentSince: null,

@@ -43,17 +43,14 @@ function planPull(kind: SpeechKind, state: SpeechState, wanted: string): Candida
 
 function planEngine(kind: SpeechKind, state: SpeechState, wanted: string, isNeeded: boolean, now: number): Candidate[] {
   const isThere = state.cached.includes(wanted);
-  // The one before serves until the next one is there.
-  const next = isThere ? wanted : state.fallback;
   if (state.phase === "ready") {
     if (isThere && state.choice !== wanted) return started(kind, wanted, "ChoiceChanged");
-    const comesBack = state.choice === wanted || state.choice === state.fallback;
-    if (comesBack && state.idle && !isNeeded) return stopped(kind, state, "Idle", "which was not used for a while");
-    return state.worn && next !== null && state.choice === next ? started(kind, next, "ProcessWorn") : [];
+    if (state.idle && !isNeeded) return stopped(kind, state, "Idle", "which was not used for a while");
+    return state.worn && state.choice === wanted ? started(kind, wanted, "ProcessWorn") : [];
   }
-  if (state.phase !== "stopped" || next === null || !isNeeded || state.problem !== null) return [];
+  if (state.phase !== "stopped" || !isThere || !isNeeded || state.problem !== null) return [];
   const reason = state.exitReason === "" ? "EngineStopped" : "EngineCrashed";
-  return started(kind, next, reason, restartAfterCrash(state.crashes, now));
+  return started(kind, wanted, reason, restartAfterCrash(state.crashes, now));
 }
 
 function started(kind: SpeechKind, choice: string, reason: string, notBefore = 0): Candidate[] {

@@ -5,15 +5,8 @@ import type { Router } from "../engines/llama/router.ts";
 import type { Drainer } from "../execute/router-actions.ts";
 import type { Handlers, Runner } from "./run.ts";
 
-/** Answers that a drain has cut, as they outlasted it. */
-export interface CutAnswers {
-  readonly count: number;
-  /** ms since the epoch. */
-  readonly at: number;
-}
-
 export function createChanges(
-  { send, now }: Runner,
+  { send }: Runner,
   options: {
     readonly router: Router;
     readonly instance: (id: string) => Instance | null;
@@ -23,7 +16,6 @@ export function createChanges(
 ) {
   const drained = new Map<number, () => void>();
   const unloaded = new Map<string, ((error: GatewayError | null) => void)[]>();
-  const cuts = new Map<string, CutAnswers>();
   let drains = 0;
 
   /** Ends a model that can never answer again, without waiting for its answers. */
@@ -82,15 +74,10 @@ export function createChanges(
       // A process that lost its listener but lives stays `loaded` for the router; unloading cures it.
       if (options.instance(id)?.origin === origin && options.router.isReady()) await abandon(id);
     },
-    /** Models that were drained, and what the last drain of each has cut. */
-    cuts: (): ReadonlyMap<string, CutAnswers> => cuts,
   };
   const handlers: Pick<Handlers, "drained" | "unloaded"> = {
     drained: ({ drain: number, cut }) => {
-      for (const [id, count] of cut) {
-        cuts.set(id, { count, at: now() });
-        options.onDrained(id, count);
-      }
+      for (const [id, count] of cut) options.onDrained(id, count);
       drained.get(number)?.();
       drained.delete(number);
     },

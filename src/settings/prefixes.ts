@@ -25,7 +25,7 @@ export const ownWords: readonly string[] = ["status", "livez", "readyz", "metric
 
 /** First words of llama.cpp's own addresses. */
 export const llamaWords: readonly string[] = (
-  "models props health slots lora-adapters chat completions completion embeddings embedding " +
+  "models props health chat completions completion embeddings embedding " +
   "responses rerank reranking infill tokenize detokenize apply-template"
 ).split(" ");
 

@@ -88,20 +88,6 @@ export function requireVoice(voices: readonly Voice[], name: string): Voice {
   });
 }
 
-/** A voice on disk as if it stood in the manifest; null for a damaged description. `sizes`: of the model and the description. */
-export function localVoice(id: string, config: unknown, sizes: readonly [number, number]): Voice | null {
-  if (!isJsonObject(config)) return null;
-  const [code = "", name = "", quality = ""] = id.split("-");
-  const [model, description] = sizes;
-  return readVoice(id, {
-    language: { code },
-    name,
-    quality,
-    ...config,
-    files: { [`${id}.onnx`]: { size_bytes: model }, [`${id}.onnx.json`]: { size_bytes: description } },
-  });
-}
-
 function entryOf(voice: Voice): VoiceEntry {
   const { key, name, languageCode, languageName, country, quality, numSpeakers, sizeBytes } = voice;
   return { key, name, languageCode, languageName, country, quality, numSpeakers, sizeBytes };

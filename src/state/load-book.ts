@@ -1,7 +1,7 @@
 // loads.json: with which settings each model's process gave a token last, which ones failed since, and the contexts that were chosen,
 // by the router's ids.
 import { join } from "node:path";
-import { isJsonObject, type JsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/json.ts";
 import { createSerial } from "../core/serial.ts";
 import {
   type ChosenContext,
@@ -46,7 +46,7 @@ export async function openLoadBook(options: {
   }
 
   function write(): void {
-    const models = Object.fromEntries([...records].map(([id, record]) => [id, recordBody(record)]));
+    const models = Object.fromEntries([...records].map(([id, record]) => [id, bodyOf(record)]));
     const text = `${JSON.stringify({ models, contexts: Object.fromEntries(contexts) }, null, 2)}\n`;
     void serial(() => files.write(path, text)).catch((error: unknown) =>
       warn("how models were loaded could not be written", { error: String(error) }),
@@ -97,57 +97,49 @@ export async function openLoadBook(options: {
   };
 }
 
-function recordBody({ verified, failed }: LoadRecord): object {
-  return { verified: inputsBody(verified), ...(failed && { failed: { ...inputsBody(failed), why: failed.why } }) };
+/** Of {@link LoadInputs}, as JSON. */
+interface SavedInputs extends Omit<LoadInputs, "settings"> {
+  readonly settings: Readonly<Record<string, string>>;
 }
 
-function inputsBody({ settings, files, engine }: LoadInputs): object {
-  return { settings: Object.fromEntries(settings), files, engine };
+interface SavedBook {
+  readonly models: Readonly<
+    Record<string, { readonly verified: SavedInputs; readonly failed?: SavedInputs & { readonly why: string } }>
+  >;
+  readonly contexts: Readonly<Record<string, RememberedContext>>;
 }
 
-interface Book {
-  readonly records: readonly (readonly [string, LoadRecord])[];
-  readonly contexts: readonly (readonly [string, RememberedContext])[];
+function bodyOf({ verified, failed }: LoadRecord): SavedBook["models"][string] {
+  const saved = <T extends LoadInputs>(inputs: T) => ({ ...inputs, settings: Object.fromEntries(inputs.settings) });
+  return { verified: saved(verified), ...(failed && { failed: saved(failed) }) };
 }
 
-function readBook(value: unknown): Book | null {
-  if (!isJsonObject(value)) return null;
-  const records = readAll(value["models"], readRecord);
-  const contexts = readAll(value["contexts"], readContext);
-  return records && contexts && { records, contexts };
-}
-
-/** Null: one of them cannot be understood. */
-function readAll<T>(value: unknown, read: (entry: JsonObject) => T | null): [string, T][] | null {
-  if (!isJsonObject(value)) return null;
-  const entries = Object.entries(value).map(([id, entry]): [string, T] | null => {
-    const found = isJsonObject(entry) ? read(entry) : null;
-    return found && [id, found];
+/** Null where it has another shape. */
+function readBook(value: unknown) {
+  if (!isBook(value)) return null;
+  const read = <T extends SavedInputs>(inputs: T) => ({
+    ...inputs,
+    settings: new Map(Object.entries(inputs.settings)),
   });
-  return entries.every((entry) => entry !== null) ? entries : null;
+  return {
+    records: Object.entries(value.models).map(([id, { verified, failed }]): [string, LoadRecord] => [
+      id,
+      { verified: read(verified), failed: failed ? read(failed) : null },
+    ]),
+    contexts: Object.entries(value.contexts),
+  };
 }
 
-function readContext({ tokens, why, key, limits }: JsonObject): RememberedContext | null {
-  const isSize = tokens === null || typeof tokens === "number";
-  if (!isSize || typeof why !== "string" || typeof key !== "string" || !isJsonObject(limits)) return null;
-  const entries = Object.entries(limits).filter((entry): entry is [string, number] => typeof entry[1] === "number");
-  return { tokens, why, key, limits: Object.fromEntries(entries) };
-}
-
-function readRecord({ verified, failed }: JsonObject): LoadRecord | null {
-  const inputs = readInputs(verified);
-  return inputs && { verified: inputs, failed: readFailed(failed) };
-}
-
-function readFailed(value: unknown): LoadRecord["failed"] {
-  const inputs = readInputs(value);
-  const why = isJsonObject(value) ? value["why"] : undefined;
-  return inputs && typeof why === "string" ? { ...inputs, why } : null;
-}
-
-function readInputs(value: unknown): LoadInputs | null {
-  if (!isJsonObject(value) || !isJsonObject(value["settings"])) return null;
-  const { files, engine, settings } = value;
-  const entries = Object.entries(settings).filter((entry): entry is [string, string] => typeof entry[1] === "string");
-  return typeof files === "string" && typeof engine === "string" ? { settings: new Map(entries), files, engine } : null;
+function isBook(value: unknown): value is SavedBook {
+  const { models, contexts } = isJsonObject(value) ? value : {};
+  const hasSettings = (inputs: unknown): boolean => isJsonObject(inputs) && isJsonObject(inputs["settings"]);
+  return (
+    isJsonObject(models) &&
+    Object.values(models).every(
+      (model) =>
+        isJsonObject(model) && hasSettings(model["verified"]) && hasSettings(model["failed"] ?? model["verified"]),
+    ) &&
+    isJsonObject(contexts) &&
+    Object.values(contexts).every((context) => isJsonObject(context) && isJsonObject(context["limits"]))
+  );
 }

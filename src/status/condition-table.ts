@@ -253,17 +253,6 @@ export const conditionTable = {
     },
     { only: "of models that the document names" },
   ),
-  Drained: positive(
-    "model",
-    {
-      Drained: yes("Its last change cut no request."),
-      DrainTimedOut: no(
-        "Its last change cut requests that took longer than `--drain-timeout`.",
-        "Raise `--drain-timeout`, or make changes while no client chats.",
-      ),
-    },
-    { only: "once a change has waited for its requests" },
-  ),
   Reachable: positive("worker", {
     Answering: yes("It answers."),
     NotProbed: unknown("It was not probed yet."),

@@ -71,9 +71,6 @@ export interface RequestFacts {
   >;
   /** Of loaded models: how long the first token of their process took, ms; null: it has not come yet. */
   readonly firstTokens: ReadonlyMap<string, number | null>;
-  /** What the last drain of a model cut. */
-  readonly cuts: ReadonlyMap<string, { readonly count: number; readonly at: number }>;
-  readonly drainMs: number;
 }
 
 type Table = typeof conditionTable;

@@ -16,7 +16,7 @@ import {
   type StatusInput,
 } from "./finding.ts";
 
-/** Present, Verified, Applied and Loaded of one model, which the document names or the cache holds; Drained where it was. */
+/** Present, Verified, Applied and Loaded of one model, which the document names or the cache holds. */
 export function modelFindings(id: string, input: StatusInput): Finding[] {
   const { observed } = input;
   const cached = cachedIn(observed, id);
@@ -26,7 +26,6 @@ export function modelFindings(id: string, input: StatusInput): Finding[] {
     applied(id, input, cached),
     loaded(input, cached),
     ...fits(id, input, cached),
-    ...drained(cached?.upstreamId, input.requests),
   ];
 }
 
@@ -146,13 +145,4 @@ function fits(id: string, { desired, fits: facts }: StatusInput, cached: CachedM
   const fact = facts.get(cached?.complete ? cached.upstreamId : id);
   if (!isNamed) return [];
   return [fact ? finding("Fits", fact.reason, fact.message) : finding("Fits", "Absent")];
-}
-
-/** Of a model that was drained for a change. */
-function drained(upstreamId: string | undefined, { cuts, drainMs }: RequestFacts): Finding[] {
-  const last = cuts.get(upstreamId ?? "");
-  if (!last) return [];
-  if (last.count === 0) return [finding("Drained", "Drained")];
-  const cut = `cut ${last.count} answer(s) that took longer than the ${drainMs / 1000} s of --drain-timeout.`;
-  return [finding("Drained", "DrainTimedOut", `Its last change, at ${new Date(last.at).toISOString()}, ${cut}`)];
 }

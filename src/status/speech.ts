@@ -30,17 +30,15 @@ function engineFinding(kind: SpeechKind, wanted: string, state: SpeechState, { b
   const pull = kind === "transcription" ? "transcription.pull" : "voice.pull";
   const failure =
     failureOf(backoff, pull, choiceKey(kind, wanted)) ?? failureOf(backoff, "speech.start", speechKey(kind));
-  const other = state.phase === "ready" ? state.choice : state.fallback;
-  const meanwhile = other === null || other === wanted ? "" : `; ${other} still answers`;
   if (failure) {
     const isOwn = isThere || failure.reason === "HubUnreachable";
-    const why = `${failed("SpeechReady", failure).message.replace(/\.$/, "")}${meanwhile}`;
-    return reported("SpeechReady", "False", isOwn ? failure.reason : missing, why);
+    const { message } = failed("SpeechReady", failure);
+    return reported("SpeechReady", "False", isOwn ? failure.reason : missing, message.replace(/\.$/, ""));
   }
   if (!isThere) {
     const held = plan.held.find(({ action, why }) => action.key === choiceKey(kind, wanted) && why === "writer");
     const why = held ? held.because : "it is being pulled";
-    return finding("SpeechReady", missing, `${wanted} is not here yet: ${why}${meanwhile}`);
+    return finding("SpeechReady", missing, `${wanted} is not here yet: ${why}`);
   }
   if (state.silentSince !== null)
     return finding("SpeechReady", "NotAnswering", `${kind} does not answer; it is restarted if that lasts`);

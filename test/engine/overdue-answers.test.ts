@@ -47,12 +47,7 @@ test("a stream is told what cut it, in each family", async (t) => {
     const last = JSON.parse(text.trimEnd().split("\n").at(-1) ?? "") as { error?: string };
     assert.match(last.error ?? text, why);
   });
-  await t.test("and everybody else by a condition and an event", async () => {
-    const isDrained = ({ type }: { readonly type: string }): boolean => type === "Drained";
-    const { models } = await gateway.until("told", (status) => status.models[0]?.conditions.some(isDrained) ?? false);
-    const condition = models[0]?.conditions.find(isDrained);
-    assert.deepEqual([condition?.status, condition?.reason], ["False", "DrainTimedOut"]);
-    assert.match(condition?.message ?? "", /cut 1 answer\(s\) that took longer than the 0\.5 s of --drain-timeout/);
+  await t.test("and everybody else by an event", () => {
     const events = eventsOf(gateway.gateway, "drain").map(({ data }) => data);
     const one = { model: talker, reason: "DrainTimedOut", cut: 1, drainMs: 500 };
     assert.deepEqual(events, [one, one]);

@@ -1,7 +1,7 @@
 // Speech while the world changes: voices under load, engines that are killed, missing or idle, a hub that is away.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdir, readdir, realpath, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, symlink } from "node:fs/promises";
 import { request } from "node:http";
 import { basename, join } from "node:path";
 import { test } from "node:test";
@@ -214,25 +214,4 @@ test("a client that leaves while its voice is fetched takes its wish along", asy
   await hold.left;
   assert.deepEqual((await gateway.json("/api/tts/voices/cached")).body, { voices: [lowVoice] });
   assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
-});
-
-test("a voice and a model that are damaged on the disk are fetched again, and whoever asks is answered", async (t) => {
-  const gateway = await startSpeechGateway(t, { flags: ["--speech-idle", "0.2"] });
-  const heard = async (): Promise<unknown> =>
-    (await gateway.json("/v1/audio/transcriptions", soundForm(someSound()))).body["text"];
-  await gateway.say(lowVoice);
-  assert.equal(((await heard()) as string).trim(), spokenWords);
-  await gateway.until(
-    "both ended",
-    ({ speech }) => speech.synthesis?.phase === "stopped" && speech.transcription?.phase === "stopped",
-  );
-  const voice = await realpath(join(gateway.stateDir, "voices", `${lowVoice}.onnx`));
-  // In place: a file that is empty for a moment is fetched again before anybody asks.
-  await writeFile(voice, Buffer.alloc((await stat(voice)).size), { flag: "r+" });
-  assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
-  const models = join(gateway.cacheDir, "models--ggerganov--whisper.cpp", "snapshots");
-  const [commit = ""] = await readdir(models);
-  const model = await realpath(join(models, commit, "ggml-said.en.bin"));
-  await writeFile(model, Buffer.alloc((await stat(model)).size), { flag: "r+" });
-  assert.equal(((await heard()) as string).trim(), spokenWords);
 });

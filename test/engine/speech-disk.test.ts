@@ -5,10 +5,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createGatewayClient } from "model-gateway/client";
 import { collectedSchema, diskSchema } from "../../schemas/disk.ts";
-import { codeOf, messageOf } from "../support/own-calls.ts";
+import { codeOf } from "../support/own-calls.ts";
 import { postWith } from "../support/requests.ts";
 import { assertFits } from "../support/schemas.ts";
-import { writeVoice } from "../support/sherpa.ts";
 import {
   highVoice,
   lowVoice,
@@ -75,18 +74,7 @@ test("voices and transcription models: what they take is told, and what nobody a
     assert.equal((await gateway.say(highVoice)).sampleRate, rates[highVoice]);
     assert.equal((await gateway.say(lowVoice)).sampleRate, rates[lowVoice]);
   });
-  await t.test("deleted by name, but for what is in use; and by hand means by hand", async () => {
-    await writeVoice(join(gateway.stateDir, "voices"), "en_US-hand-low");
-    assert.equal((await notes())["en_US-hand-low"], "present");
-    const used = await gateway.json("/api/remove-model", postWith({ model: lowVoice }));
-    assert.deepEqual([used.status, codeOf(used)], [400, "invalid_request"]);
-    assert.match(messageOf(used), /is what synthesis runs with/);
-    const short = await gateway.json("/api/remove-model", postWith({ model: "base.en" }));
-    assert.match(messageOf(short), /^ggml-base\.en\.bin is what transcription runs with/);
-    assert.equal((await client.remove(`rhasspy/piper-voices:${highVoice}`)).model, highVoice);
-    assert.ok((await client.remove("en_US-hand-low")).freed_bytes > 0);
-    assert.deepEqual(Object.keys(await notes()).toSorted(), [lowVoice, "ggml-base.en.bin"]);
-    assert.deepEqual((await gateway.json("/api/tts/voices/cached")).body, { voices: [lowVoice] });
+  await t.test("a voice is no model", async () => {
     const none = await gateway.json("/api/remove-model", postWith({ model: highVoice }));
     assert.deepEqual([none.status, codeOf(none)], [404, "model_not_found"]);
   });

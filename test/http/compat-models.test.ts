@@ -142,45 +142,6 @@ test("llama.cpp's own routes", async (t) => {
     const { n_ctx } = body["default_generation_settings"] as { n_ctx: number };
     assert.deepEqual([status, n_ctx], [200, 2048]);
   });
-  await t.test("slots and adapters of a loaded model, which are no occasion to load it", async () => {
-    for (const [method, path, body] of [
-      ["GET", "/slots", null],
-      ["GET", "/lora-adapters", null],
-      ["POST", "/lora-adapters", "[]"],
-    ] as const) {
-      const ask = (query: string): Promise<{ status: number; body: unknown }> =>
-        gateway.json(`/beta${path}${query}`, { method, body });
-      await gateway.json("/models/unload", postWith({ model: alpha }));
-      for (const [query, expected] of [
-        ["", 400],
-        ["?model=nothing", 404],
-        [`?model=${alpha}`, 400],
-      ] as const)
-        assert.equal((await ask(query)).status, expected, `${method} ${path}${query}`);
-      assert.deepEqual(await loadedIds(gateway), []);
-      await gateway.ask(alpha);
-      const { status, body: answer } = await ask(`?model=${encodeURIComponent(alpha)}`);
-      assert.equal(status, 200);
-      if (method === "POST") assert.deepEqual(answer, { success: true });
-      else if (path === "/lora-adapters") assert.deepEqual(answer, []);
-      else assert.equal((answer as { n_ctx: number }[])[0]?.n_ctx, 2048);
-    }
-    for (const [body, message] of [
-      ["", /a JSON array is expected/],
-      ["{}", /must be a JSON array/],
-      ['[{"id":0,"scale":"a"}]', /\[0\]\.scale must be a number/],
-      ['[{"id":0,"scale":1,"path":"/etc/passwd"}]', /unknown field path/],
-      ["[{}]", /\[0\]\.id is missing; \[0\]\.scale is missing/],
-    ] as const) {
-      const refused = await gateway.json(`/lora-adapters?model=${alpha}`, { method: "POST", body });
-      assert.equal(refused.status, 400, body);
-      assert.match((refused.body["error"] as { message: string }).message, message);
-    }
-    assert.equal(
-      (await fetch(`${gateway.url}/slots/0?action=save&model=${alpha}`, postWith({ filename: "x" }))).status,
-      404,
-    );
-  });
   await t.test("completions: llama.cpp's shape without a version, OpenAI's with one", async () => {
     const request = postWith({ model: alpha, prompt: "hi", n_predict: 3, max_tokens: 3 });
     for (const prefix of ["", "/beta"]) {

@@ -1,12 +1,10 @@
 // Digests of files: of one that is complete, and of one that is still being written, as far as it is there.
 // A large file is hashed in a thread of its own; a small one is not worth starting it.
 import { createHash } from "node:crypto";
-import { readFile, realpath, rm, stat } from "node:fs/promises";
-import { basename, dirname } from "node:path";
+import { readFile, stat } from "node:fs/promises";
+import { basename } from "node:path";
 import { Worker } from "node:worker_threads";
-import { ignoreDangling } from "../../core/errors.ts";
 import { cacheError, cancelled, orCacheError } from "../../hub/errors.ts";
-import { isDigest } from "../layout/layout.ts";
 
 /** What the thread gets when it starts; afterwards it gets each new front, and answers once with the digest. */
 export interface HashJob {
@@ -98,23 +96,4 @@ async function hashSmall({ path, isGit }: HashJob): Promise<string> {
   const bytes = await readFile(path);
   const hash = isGit ? createHash("sha1").update(`blob ${bytes.length}\0`) : createHash("sha256");
   return hash.update(bytes).digest("hex");
-}
-
-/**
- * Deletes those of these links whose blob is not what it is named for, with the blob, so that they are fetched again. A file that
- * is no link to a blob stays: its digest is not known. Throws `cache_unwritable`, `cancelled`.
- */
-export async function dropDamaged(links: readonly string[], signal: AbortSignal): Promise<string[]> {
-  const dropped: string[] = [];
-  for (const link of links) {
-    const blob = await realpath(link).catch(ignoreDangling);
-    if (blob === null || basename(dirname(blob)) !== "blobs" || !isDigest(basename(blob))) continue;
-    if (await hasDigest(blob, basename(blob), signal)) continue;
-    await orCacheError(basename(link), async () => {
-      await rm(blob);
-      await rm(link);
-    });
-    dropped.push(link);
-  }
-  return dropped;
 }

@@ -1,13 +1,13 @@
 // Voices and transcription models: which are on the disk, and pulls of missing ones. Voices also get a flat folder of their own,
 // as Piper needs it; the bytes stay in the cache and are linked from there.
-import { lstat, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
 import { parseJson } from "../../core/json.ts";
 import { orCacheError } from "../../hub/errors.ts";
 import { isModelFileName, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { parseVoiceConfig, type VoiceConfig } from "../../speech/voice-config.ts";
-import { isVoiceId, localVoice, type Voice, voiceRepo } from "../../speech/voices.ts";
+import { isVoiceId, type Voice, voiceRepo } from "../../speech/voices.ts";
 import { makeFolder } from "../../state/folder.ts";
 import { repoOfFolder, snapshotPath } from "../layout/layout.ts";
 import type { PullResult } from "./fetch.ts";
@@ -21,7 +21,6 @@ export interface CachedModelFile {
   readonly path: string;
   /** Bytes. */
   readonly size: number;
-  readonly repo: string;
 }
 
 type SpeechPull = Omit<FilesPull, "repo" | "paths" | "name">;
@@ -79,77 +78,37 @@ export async function cachedTranscriptionModels(cacheDir: string): Promise<Cache
       for (const name of (await namesIn(join(snapshots, commit))).filter(isModelFileName)) {
         const path = join(snapshots, commit, name);
         const size = await sizeOf(path);
-        if (size > 0 && (!found.has(name) || repo === transcriptionRepo)) found.set(name, { name, path, size, repo });
+        if (size > 0 && (!found.has(name) || repo === transcriptionRepo)) found.set(name, { name, path, size });
       }
     }
   }
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/**
- * The voices that lie in a folder whole, by name, with the bytes of their models and descriptions: from the hub or put there by
- * hand.
- */
-async function voicesIn(voicesDir: string): Promise<Map<string, readonly [model: number, description: number]>> {
-  const voices = new Map<string, readonly [number, number]>();
+/** The voices that lie in a folder whole, from the hub or put there by hand. */
+export async function cachedVoices(voicesDir: string): Promise<string[]> {
+  const voices: string[] = [];
   for (const name of (await namesIn(voicesDir)).toSorted()) {
     const id = /^(.+)\.onnx$/.exec(name)?.[1] ?? "";
-    const sizes = [await sizeOf(join(voicesDir, name)), await sizeOf(join(voicesDir, `${name}.json`))] as const;
-    if (isVoiceId(id) && !sizes.includes(0)) voices.set(id, sizes);
+    const sizes = [await sizeOf(join(voicesDir, name)), await sizeOf(join(voicesDir, `${name}.json`))];
+    if (isVoiceId(id) && !sizes.includes(0)) voices.push(id);
   }
   return voices;
 }
 
-export async function cachedVoices(voicesDir: string): Promise<string[]> {
-  return [...(await voicesIn(voicesDir)).keys()];
-}
-
-/** Of the voices in the folder those that are files of their own, put there by hand, with their bytes. */
-export async function plainVoices(voicesDir: string): Promise<Map<string, number>> {
-  const found = new Map<string, number>();
-  for (const [id, [model, description]] of await voicesIn(voicesDir))
-    if (await isPlain(voicesDir, id)) found.set(id, model + description);
-  return found;
-}
-
-/** Takes a voice out of the folder; what it links to stays. Answers with how many names went. Throws `cache_unwritable`. */
-export async function forgetVoice(voicesDir: string, voice: string): Promise<number> {
+/** Takes a voice out of the folder; what it links to stays. Throws `cache_unwritable`. */
+export async function forgetVoice(voicesDir: string, voice: string): Promise<void> {
   const own = [`${voice}.onnx`, `${voice}.onnx.json`, `${voice}.MODEL_CARD`];
   const there = (await namesIn(voicesDir)).filter((name) => own.includes(name.normalize("NFC")));
   await orCacheError(voice, async () => {
     for (const name of there) await rm(join(voicesDir, name), { force: true });
   });
-  return there.length;
-}
-
-/** The voices in the folder with their descriptions; one with a damaged description is left out. */
-export async function localVoices(voicesDir: string): Promise<Voice[]> {
-  const voices: Voice[] = [];
-  for (const [id, sizes] of await voicesIn(voicesDir)) {
-    const voice = localVoice(id, await readDescription(voicesDir, id), sizes);
-    if (voice) voices.push(voice);
-  }
-  return voices;
-}
-
-/** Whether a voice was put into the folder by hand without its description. */
-export async function lacksDescription(voicesDir: string, voice: string): Promise<boolean> {
-  if (!isVoiceId(voice) || !(await isPlain(voicesDir, voice))) return false;
-  return (await sizeOf(join(voicesDir, `${voice}.onnx.json`))) === 0;
 }
 
 /** The description of a voice in the folder. Throws `engine_failed` if it is damaged or gone. */
 export async function voiceConfigOf(voicesDir: string, voice: string): Promise<VoiceConfig> {
-  return parseVoiceConfig(await readDescription(voicesDir, voice), voice);
-}
-
-async function readDescription(voicesDir: string, voice: string): Promise<unknown> {
-  return parseJson(await readFile(join(voicesDir, `${voice}.onnx.json`), "utf8").catch(() => ""));
-}
-
-async function isPlain(voicesDir: string, voice: string): Promise<boolean> {
-  const entry = await lstat(join(voicesDir, `${voice}.onnx`)).catch(() => null);
-  return entry?.isFile() === true;
+  const text = await readFile(join(voicesDir, `${voice}.onnx.json`), "utf8").catch(() => "");
+  return parseVoiceConfig(parseJson(text), voice);
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -1,61 +1,64 @@
 // The official lists of voices and transcription models.
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { parseJson } from "../../core/json.ts";
 import { readAtMost } from "../../core/read-at-most.ts";
+import { createSharedWork } from "../../core/shared-work.ts";
 import type { HubClient } from "../../hub/client.ts";
 import { type ModelFile, transcriptionRepo } from "../../speech/transcription-models.ts";
 import { parseManifest, requireVoice, type Voice, voiceRepo } from "../../speech/voices.ts";
-import { type KeptListOptions, keptList } from "./kept-list.ts";
-import { lacksDescription, localVoices } from "./speech-files.ts";
 
 const manifestPath = "voices.json";
 /** 173 voices are 250 kB. */
 const manifestLimit = 16 * 1024 * 1024;
+/** ms after a failure in which the list of before is answered without asking. */
+const restMs = 60_000;
+
 export type SpeechLists = ReturnType<typeof createSpeechLists>;
 
-interface ListOptions extends KeptListOptions {
-  readonly client: HubClient;
-  readonly voicesDir: string;
+interface ListOptions {
+  readonly client: Pick<HubClient, "openFile" | "listTree">;
+  /** ms until the hub is asked again. */
+  readonly freshMs: number;
+  readonly now: () => number;
 }
 
-/** Asks the hub at most every `freshMs`, once for all callers that wait. Both lists are kept in `stateDir`. */
+/** Asks the hub once for all callers that wait. While it cannot be reached the lists of before are answered; without one they throw `hub_*`. */
 export function createSpeechLists(options: ListOptions) {
-  const { client, voicesDir } = options;
-  const official = keptList<Voice>(options, "voices.json", parseManifest, async (signal) => {
+  const { client } = options;
+  const voices = createKeptList<Voice>(options, async (signal) => {
     const { body } = await client.openFile(voiceRepo, "main", manifestPath, { from: 0, signal });
     const tooLong = (): GatewayError =>
       new GatewayError("hub_unreachable", `voice list from the hub exceeds ${manifestLimit} bytes`);
-    return (await readAtMost(body, manifestLimit, tooLong)).toString("utf8");
-  });
-  const modelFiles = keptList<ModelFile>(options, "transcription-models.json", readModelFiles, async (signal) => {
-    const files = await client.listTree(transcriptionRepo, "main", signal);
-    return JSON.stringify(files.map(({ path, size }) => ({ path, size })));
+    const found = parseManifest(parseJson((await readAtMost(body, manifestLimit, tooLong)).toString("utf8")));
+    if (found) return found;
+    throw new GatewayError("hub_unreachable", `${manifestPath} from the hub is not a list`);
   });
   return {
-    /** All files of the transcription models' repository. Throws `hub_*` if the hub cannot be reached and never was. */
-    modelFiles,
-    /** The official voices; those on the disk if the hub cannot be reached and never was. Throws `hub_*` if there are none. */
-    voices: async (signal: AbortSignal): Promise<readonly Voice[]> => {
-      try {
-        return await official(signal);
-      } catch (error) {
-        const local = await localVoices(voicesDir);
-        if (local.length === 0 || toGatewayError(error).code === "cancelled") throw error;
-        return local;
-      }
-    },
-    /** Throws `voice_not_found`, which names the missing part of a voice that was put there by hand, `hub_*`. */
-    officialVoice: async (name: string, signal: AbortSignal): Promise<Voice> => {
-      if (!(await lacksDescription(voicesDir, name))) return requireVoice(await official(signal), name);
-      const message = `${name}.onnx has no description: ${name}.onnx.json is missing`;
-      throw new GatewayError("voice_not_found", message, { param: "voice" });
-    },
+    /** All files of the transcription models' repository. */
+    modelFiles: createKeptList<ModelFile>(options, (signal) => client.listTree(transcriptionRepo, "main", signal)),
+    voices,
+    /** Throws `voice_not_found`. */
+    officialVoice: async (name: string, signal: AbortSignal): Promise<Voice> =>
+      requireVoice(await voices(signal), name),
   };
 }
 
-function readModelFiles(value: unknown): readonly ModelFile[] | null {
-  const entries: readonly (Partial<ModelFile> | null)[] = Array.isArray(value) ? value : [];
-  const isFile = (entry: Partial<ModelFile> | null): entry is ModelFile =>
-    typeof entry?.path === "string" && typeof entry.size === "number";
-  const files = entries.filter(isFile);
-  return files.length === 0 ? null : files;
+function createKeptList<T>(
+  { freshMs, now }: ListOptions,
+  fetchList: (signal: AbortSignal) => Promise<readonly T[]>,
+): (signal: AbortSignal) => Promise<readonly T[]> {
+  let known: readonly T[] | null = null;
+  let askAgainAt = 0;
+  const ask = createSharedWork(async (signal) => {
+    try {
+      known = await fetchList(signal);
+      askAgainAt = now() + freshMs;
+    } catch (error) {
+      const failure = toGatewayError(error);
+      if (known === null || failure.code === "cancelled" || signal.aborted) throw failure;
+      askAgainAt = now() + restMs;
+    }
+    return known;
+  });
+  return async (signal) => (known !== null && now() < askAgainAt ? known : ask(signal));
 }

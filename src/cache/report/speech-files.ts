@@ -23,8 +23,6 @@ export interface SpeechFacts {
   readonly running: Readonly<Record<SpeechKind, string | null>>;
   /** Whether this gateway fetched it. */
   readonly ours: (files: Pick<SpeechFiles, "kind" | "name">) => boolean;
-  /** Voices that lie in the folder of voices as files, with their bytes. */
-  readonly plainVoices: ReadonlyMap<string, number>;
   /** By voice. */
   readonly licenses: ReadonlyMap<string, string>;
 }
@@ -35,7 +33,7 @@ interface SpeechInput {
   readonly speech: SpeechFacts;
 }
 
-export const officialRepos = { transcription: transcriptionRepo, synthesis: voiceRepo } as const;
+const officialRepos = { transcription: transcriptionRepo, synthesis: voiceRepo } as const;
 
 export function speechFilesIn({ repo, snapshots }: RepoFiles): SpeechFiles[] {
   const found = new Map<string, SpeechFiles & { links: (RepoLink & RepoPlace)[] }>();
@@ -66,9 +64,9 @@ function nameIn(repo: string, path: string): string | null {
   return isVoiceId(id) ? id : null;
 }
 
-/** In the order of their names, then the voices without files in the cache, then what the document names and is absent. */
+/** In the order of their names, then what the document names and is absent. */
 export function diskSpeech(input: SpeechInput): DiskSpeech[] {
-  const { survey, desired, speech } = input;
+  const { survey, desired } = input;
   const found = survey.repos.flatMap(speechFilesIn).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const cached = found.map((files) => ({
     ...factsAbout(files.kind, files.name, input),
@@ -77,20 +75,12 @@ export function diskSpeech(input: SpeechInput): DiskSpeech[] {
     ours: isOurs(files, input),
     bytes: bytesOf(files.links),
   }));
-  const absence = { repo: null, present: false, ours: false, bytes: 0 };
-  const plain = [...speech.plainVoices].map(([voice, bytes]) => ({
-    ...factsAbout("synthesis", voice, input),
-    ...absence,
-    present: true,
-    bytes,
-  }));
-  const there = [...cached, ...plain];
   const absent = speechKinds.flatMap((kind) => {
     const name = desired.speech?.[kind] ?? null;
-    if (name === null || there.some((each) => each.kind === kind && each.name === name)) return [];
-    return { ...factsAbout(kind, name, input), ...absence, repo: officialRepos[kind] };
+    if (name === null || cached.some((each) => each.kind === kind && each.name === name)) return [];
+    return { ...factsAbout(kind, name, input), repo: officialRepos[kind], present: false, ours: false, bytes: 0 };
   });
-  return [...there, ...absent];
+  return [...cached, ...absent];
 }
 
 function factsAbout(kind: SpeechKind, name: string, { desired, speech }: Omit<SpeechInput, "survey">) {

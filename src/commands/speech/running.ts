@@ -29,53 +29,28 @@ export function createRunning<R extends EngineRun>(
     await loop.waitFor({ generation, fresh: true, timeoutMs: Number.MAX_SAFE_INTEGER, signal, test });
   }
 
-  /** The document's choice, or what answers in its place. */
-  function answering(pass: Pass): string {
-    const state = pass.observed.speech[kind];
-    const choice = choiceIn(pass.desired, kind);
-    const running = engine.snapshot().choice;
-    if (running === choice) return choice;
-    requireIn(state);
-    const isHere = state.cached.includes(choice);
-    const startFailure = failureAt(loop, pass, speechKey(kind));
-    if (running !== null && (startFailure || !isHere)) return running;
-    if (startFailure) throw startFailure;
-    if (!isHere && state.fallback !== null) return state.fallback;
-    throwFailureAt(pass, choiceKey(kind, choice));
-    return choice;
-  }
-
   function throwFailureAt(pass: Pass, key: string): void {
     const failure = failureAt(loop, pass, key);
     if (failure) throw failure;
   }
 
   return {
-    /** With this choice and no other. Throws `busy` where the document does not name it any more. */
-    exactly: async (choice: string, signal: AbortSignal): Promise<Use<R>> => {
+    /** With this choice; null: the document's. Throws `busy` where the document names another one by then. */
+    use: async (asked: string | null, signal: AbortSignal): Promise<Use<R>> => {
       for (;;) {
+        const choice = asked ?? choiceIn(store.current(), kind);
         const use = engine.use(choice);
         if (use) return { choice, ...use };
         await untilPass(signal, (pass) => {
           if (engine.runs(choice)) return true;
-          if (choiceIn(store.current(), kind) !== choice)
+          if (choiceIn(store.current(), kind) !== choice) {
+            if (asked === null) return true;
             throw new GatewayError("busy", `${choice} was replaced in the document meanwhile`, { retryAfterMs: 5_000 });
+          }
           requireIn(pass.observed.speech[kind]);
           throwFailureAt(pass, choiceKey(kind, choice));
           throwFailureAt(pass, speechKey(kind));
           return false;
-        });
-      }
-    },
-    /** With the document's choice; while that cannot be had, with the one before. */
-    asDocumented: async (signal: AbortSignal): Promise<Use<R>> => {
-      let choice = choiceIn(store.current(), kind);
-      for (;;) {
-        const use = engine.use(choice);
-        if (use) return { choice, ...use };
-        await untilPass(signal, (pass) => {
-          choice = answering(pass);
-          return engine.runs(choice);
         });
       }
     },

@@ -57,7 +57,7 @@ export function createSpeechTurns(deps: SpeechTurnsDeps) {
   /** One that cannot be had does not stay in the document. */
   async function withVoice(voice: string, call: Call): Promise<Use<VoiceRun>> {
     // The loaded voice speaks, also while another one that the document names is being pulled.
-    if (synthesis.runs(voice)) return speaking.exactly(voice, call.signal);
+    if (synthesis.runs(voice)) return speaking.use(voice, call.signal);
     const before = choiceIn(store.current(), "synthesis");
     const change = (from: string, to: string): Promise<unknown> =>
       store.edit(
@@ -67,7 +67,7 @@ export function createSpeechTurns(deps: SpeechTurnsDeps) {
       );
     await change(before, voice);
     try {
-      return await speaking.exactly(voice, call.signal);
+      return await speaking.use(voice, call.signal);
     } catch (error) {
       if (!kept.has(toGatewayError(error).code)) await change(voice, before);
       throw error;
@@ -96,7 +96,7 @@ export function createSpeechTurns(deps: SpeechTurnsDeps) {
 
   async function turn<R extends EngineRun>(
     engine: SpeechEngine<R>,
-    { exactly }: Pick<Running<R>, "exactly">,
+    running: Pick<Running<R>, "use">,
     call: Call,
     begin: () => Promise<Use<R>>,
   ): Promise<SpeechTurn<R>> {
@@ -113,7 +113,7 @@ export function createSpeechTurns(deps: SpeechTurnsDeps) {
       run: () => use.run,
       again: async () => {
         use.release();
-        use = await exactly(use.choice, call.signal);
+        use = await running.use(use.choice, call.signal);
       },
       over: () => {
         if (isOver) return;
@@ -130,12 +130,12 @@ export function createSpeechTurns(deps: SpeechTurnsDeps) {
       if (kind) choiceIn(store.current(), kind);
       else if (!store.current().document.speech) throw new GatewayError("speech_off", "speech is off");
     },
-    /** Waits for the request's turn, and until the engine runs. Throws `busy`, and as `asDocumented`. */
+    /** Waits for the request's turn, and until the engine runs. Throws `busy`, and as {@link Running}. */
     transcription: (call: Call): Promise<SpeechTurn<WhisperRun>> =>
-      turn(transcription, transcribing, call, () => transcribing.asDocumented(call.signal)),
+      turn(transcription, transcribing, call, () => transcribing.use(null, call.signal)),
     /** The same with a voice, which becomes the document's; null: the document's voice. */
     synthesis: async (voice: string | null, call: Call): Promise<SpeechTurn<VoiceRun>> => {
-      if (voice === null) return turn(synthesis, speaking, call, () => speaking.asDocumented(call.signal));
+      if (voice === null) return turn(synthesis, speaking, call, () => speaking.use(null, call.signal));
       await download(voice, call);
       return turn(synthesis, speaking, call, () => withVoice(voice, call));
     },

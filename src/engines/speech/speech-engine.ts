@@ -13,8 +13,6 @@ export interface EngineRun {
   readonly process: ServerProcess;
   /** It is due to be replaced. */
   isWorn?(): boolean;
-  /** Resolves when the next request can be sent to it, or it has ended. */
-  free?(): Promise<void>;
 }
 
 export interface SpeechEngine<R extends EngineRun = EngineRun> {
@@ -76,7 +74,7 @@ export function createSpeechEngine<R extends EngineRun>(
     refusal: (waiting) => new GatewayError("busy", `${waiting} ${what} are waiting already`, { retryAfterMs: 5_000 }),
     gone: () => clientLeftError(),
   });
-  const { current, last, ...slot } = createSlot({ ...parts, ...options, onUse: noteUse });
+  const { current, ...slot } = createSlot({ ...parts, ...options, onUse: noteUse });
   let usedAt = now();
   let problem: string | null = null;
   let idleTimer: NodeJS.Timeout | undefined;
@@ -88,15 +86,6 @@ export function createSpeechEngine<R extends EngineRun>(
     idleTimer = setTimeout(onChange, Math.min(idleMs + 1, longestTimerMs)).unref();
   }
 
-  async function take(signal: AbortSignal): Promise<() => void> {
-    const over = await queue.take(signal);
-    return () => {
-      const free = current()?.free?.();
-      if (free) void free.finally(over);
-      else over();
-    };
-  }
-
   async function search(): Promise<void> {
     const before = problem;
     problem = await parts.find().then(
@@ -106,13 +95,6 @@ export function createSpeechEngine<R extends EngineRun>(
     if (before !== null && problem === null) options.onFound();
   }
 
-  /** What answers where `wanted` is not on disk. */
-  async function fallbackFor(wanted: string | null, isThere: boolean): Promise<string | null> {
-    const before = last();
-    if (wanted === null || isThere || before === null || before === wanted) return null;
-    return slot.runs(before) || (await parts.has(before)) ? before : null;
-  }
-
   async function observe(wanted: string | null): Promise<SpeechState> {
     if (wanted === null && slot.snapshot().phase === "stopped") return restingSpeech;
     const [isThere] = await Promise.all([wanted !== null && parts.has(wanted), search()]);
@@ -120,7 +102,6 @@ export function createSpeechEngine<R extends EngineRun>(
       ...slot.snapshot(),
       problem,
       cached: isThere && wanted !== null ? [wanted] : [],
-      fallback: await fallbackFor(wanted, isThere),
       wanted: queue.users() > 0,
       idle: queue.users() === 0 && now() - usedAt >= idleMs,
       worn: current()?.isWorn?.() ?? false,
@@ -130,7 +111,7 @@ export function createSpeechEngine<R extends EngineRun>(
   return {
     ...slot,
     observe,
-    take,
+    take: queue.take,
     snapshot: () => ({ ...slot.snapshot(), users: queue.users() }),
     othersWait: () => queue.waiting() > 0,
     close: async () => {
@@ -150,8 +131,6 @@ function createSlot<R extends EngineRun>({
   onUse,
 }: EngineParts<R> & SpeechEngineOptions & { readonly onUse: () => void }) {
   let current: { readonly choice: string; readonly run: R } | null = null;
-  /** The choice of the last start that succeeded. */
-  let last: string | null = null;
   /** What is under way: a start may be beside the current process. */
   let phase: "starting" | "stopping" | null = null;
   /** Settles with the one response in flight. */
@@ -187,7 +166,6 @@ function createSlot<R extends EngineRun>({
     }
     const run = fresh ?? (await during("starting", launch(choice, signal)));
     current = { choice, run };
-    last = choice;
     onUse();
     void run.process.ended.then((reason) => noteEnd(run, reason));
     onChange();
@@ -232,7 +210,6 @@ function createSlot<R extends EngineRun>({
 
   return {
     current: () => current?.run ?? null,
-    last: () => last,
     snapshot: () => ({
       phase: phaseNow(),
       pid: current?.run.process.pid ?? null,

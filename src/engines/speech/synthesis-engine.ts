@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { cachedVoices } from "../../cache/download/speech-files.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { locateSherpa } from "../install/sherpa.ts";
-import { startOrMend } from "../process/repair-start.ts";
 import { createPiperSearch, piperCommand } from "./piper.ts";
 import { sherpaCommand } from "./sherpa.ts";
 import { prepareVoice } from "./sherpa-voice.ts";
@@ -55,10 +54,8 @@ export function createSynthesisEngine(
 
   async function launch(voice: string, signal: AbortSignal): Promise<VoiceRun> {
     const model = join(voicesDir, `${voice}.onnx`);
-    return startOrMend({ what: voice, links: [model, `${model}.json`], signal, warn: options.warn }, async () => {
-      const commandFor = await find();
-      return startVoice(await commandFor(voice, model), options, signal);
-    });
+    const commandFor = await find();
+    return startVoice(await commandFor(voice, model), options, signal);
   }
 
   return createSpeechEngine(

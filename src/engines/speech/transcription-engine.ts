@@ -2,10 +2,8 @@
 import { join } from "node:path";
 import { cachedTranscriptionModel } from "../../cache/download/speech-files.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { transcriptionRepo } from "../../speech/transcription-models.ts";
 import { locateEngine } from "../install/locate.ts";
 import { machineMemory } from "../process/memory.ts";
-import { startOrMend } from "../process/repair-start.ts";
 import type { ServerOptions } from "../process/server-process.ts";
 import { createSpeechEngine, type SpeechEngine, type SpeechEngineOptions } from "./speech-engine.ts";
 import { startWhisper, type WhisperRun } from "./whisper.ts";
@@ -50,10 +48,7 @@ export function createTranscriptionEngine(
     const model = await cachedTranscriptionModel(cacheDir, name);
     // It was a moment ago: the next pass fetches it again.
     if (!model) throw new GatewayError("cancelled", `${name} is not in the model cache any more`);
-    const links = model.repo === transcriptionRepo ? [model.path] : [];
-    return startOrMend({ what: name, links, signal, warn: options.warn }, async () =>
-      startWhisper(await find(), model.path, whisperOptions, signal),
-    );
+    return startWhisper(await find(), model.path, whisperOptions, signal);
   }
 
   return createSpeechEngine(

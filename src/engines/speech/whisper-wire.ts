@@ -36,18 +36,3 @@ export async function requireAnswer(base: string, signal: AbortSignal): Promise<
     throw new GatewayError("upstream_failed", "the transcription engine does not respond", { cause });
   }
 }
-
-const emptyBoundary = "is-it-free";
-const emptyForm = `--${emptyBoundary}\r\nContent-Disposition: form-data; name="model"\r\n\r\n\r\n--${emptyBoundary}--\r\n`;
-
-/** A form without sound is refused at once, but queues behind the current upload. Throws if the connection breaks. */
-export async function untilRefused(base: string, signal: AbortSignal): Promise<void> {
-  const answer = await request(`${base}${transcriptionPath}`, {
-    method: "POST",
-    headers: { "content-type": `multipart/form-data; boundary=${emptyBoundary}` },
-    body: emptyForm,
-    reset: true,
-    signal,
-  });
-  await answer.body.dump();
-}

@@ -13,7 +13,7 @@ import { memoryOf, watchMemory } from "../process/memory.ts";
 import { hasEnded, type ServerOptions, startServer } from "../process/server-process.ts";
 import type { EngineRun } from "./speech-engine.ts";
 import { type EngineAnswer, sendUpload, type Upload } from "./whisper-upload.ts";
-import { isReady, requireAnswer, untilRefused, whisperArguments } from "./whisper-wire.ts";
+import { isReady, requireAnswer, whisperArguments } from "./whisper-wire.ts";
 
 export interface WhisperRun extends EngineRun {
   /** Whether ffmpeg was there at the start: without it WAV, FLAC and MP3 are all that it reads. */
@@ -23,8 +23,6 @@ export interface WhisperRun extends EngineRun {
    * off, `cancelled`, and what the upload's own bytes throw.
    */
   transcribe(upload: Upload, signal: AbortSignal): Promise<EngineAnswer>;
-  /** A process that continues an abandoned upload is ended. */
-  free(): Promise<void>;
 }
 
 export interface WhisperOptions extends ServerOptions {
@@ -32,11 +30,6 @@ export interface WhisperOptions extends ServerOptions {
   readonly scratchDir: string;
   /** Bytes by which it may grow. */
   readonly memoryLimit: number;
-  /**
-   * Default 5 s: how long it may go on with an upload that was broken off. It stops at the next step of its work; but to cut
-   * a long word into tokens is one step.
-   */
-  readonly freeWithinMs?: number;
 }
 
 /** `model`: an absolute path. Throws as {@link startServer}. */
@@ -46,7 +39,7 @@ export async function startWhisper(
   options: WhisperOptions,
   signal: AbortSignal,
 ): Promise<WhisperRun> {
-  const { scratchDir, memoryLimit, freeWithinMs = 5_000 } = options;
+  const { scratchDir, memoryLimit } = options;
   // Asked to convert without ffmpeg it ends at once, with success.
   const converts = (await findOnPath("ffmpeg", options.environment["PATH"] ?? "")) !== null;
   // Another one at each start.
@@ -66,7 +59,6 @@ export async function startWhisper(
     signal,
   );
   const base = process.origin + prefix;
-  let isInDoubt = false;
 
   /** Ends a process that grows beyond the limit: it has none of its own, and a small FLAC may claim to be years long. */
   async function withinMemory<T>(work: () => Promise<T>): Promise<T> {
@@ -106,18 +98,14 @@ export async function startWhisper(
         await requireAnswer(base, left);
         answer = await withinMemory(() => sendUpload(base, upload, left));
       } catch (error) {
-        isInDoubt = true;
         if (hasEnded(error)) await unlessLeft(process.settle(), left);
+        // It would go on with an upload that was broken off, and the next one wait for that.
+        else await process.stop(0);
         throw error;
       }
       if (answer.status === 200) return answer;
       if (converts) await clear(scratchDir);
       throw refusalOf(answer, converts);
-    },
-    free: async () => {
-      if (!isInDoubt) return;
-      isInDoubt = false;
-      await untilRefused(base, AbortSignal.timeout(freeWithinMs)).catch(() => process.stop(0));
     },
   };
 }

@@ -40,9 +40,9 @@ function readyRoute(url: string, operationId: string, params: Readonly<Record<st
   });
 }
 
-function answer({ catalog, reportFor, leaving }: ModelReadyDeps, request: FastifyRequest, reply: FastifyReply): object {
+function answer({ catalog, leaving, ...deps }: ModelReadyDeps, request: FastifyRequest, reply: FastifyReply): object {
   const name = Object.values(request.params as Readonly<Record<string, string>>).join("/");
-  const { id, ready } = conditionOf(reportFor(request), catalog, name);
+  const { id, ready } = conditionOf(deps.status(), catalog, name);
   const { status, reason, message } = leaving.aborted ? finding("Ready", "ShuttingDown") : ready;
   if (status === "True") return { model: id, status: "ok", reason, message };
   void reply.code(503);

@@ -1,6 +1,5 @@
 // The gateway's own routes, one file per topic.
 import type { FastifyInstance } from "fastify";
-import { steadyNow } from "../../core/steady.ts";
 import type { Journal } from "../../status/journal.ts";
 import { installFamily } from "../server/family.ts";
 import { installRoutes, type Route } from "../server/route.ts";
@@ -13,7 +12,7 @@ import { createHubQueue, type HubRoutesDeps, hubRoutes } from "./hub.ts";
 import { type LogRoutesDeps, logsRoute } from "./logs.ts";
 import { type ModelReadyDeps, modelReadyRoutes } from "./model-ready.ts";
 import { type RequestRoutesDeps, requestRoutes } from "./requests.ts";
-import { createReports, type StatusRoutesDeps, statusRoutes } from "./status.ts";
+import { type StatusRoutesDeps, statusRoutes } from "./status.ts";
 
 type OwnRoutesDeps = StatusRoutesDeps &
   ModelReadyDeps &
@@ -38,7 +37,7 @@ export const ownRoutes: readonly Route<OwnRoutesDeps>[] = [
   ...requestRoutes,
 ];
 
-export type GatewayRoutesDeps = Omit<OwnRoutesDeps, "reportFor" | "streamEvents" | "hubQueue" | "hubMemoryQueue"> & {
+export type GatewayRoutesDeps = Omit<OwnRoutesDeps, "streamEvents" | "hubQueue" | "hubMemoryQueue"> & {
   readonly journal: Journal;
   /** Event streams end. */
   readonly cutOff: AbortSignal;
@@ -50,7 +49,6 @@ export function gatewayRoutes(app: FastifyInstance, deps: GatewayRoutesDeps): vo
   installFamily(app, "gateway");
   installRoutes(app, "own", ownRoutes, {
     ...deps,
-    reportFor: createReports(deps.status, steadyNow),
     streamEvents: createEventStreams({ journal: deps.journal, most: deps.eventListeners, cutOff: deps.cutOff }),
     hubQueue: createHubQueue(),
     hubMemoryQueue: createHubQueue(1, 4),

@@ -1,5 +1,4 @@
 // Status: the report, the two probes of supervisors, the metrics, and the description of the API.
-import type { FastifyRequest } from "fastify";
 import { livezSchema, openApiSchema, readyzSchema } from "../../../schemas/desired.ts";
 import { json, ok, textSchema } from "../../../schemas/route.ts";
 import { shortStatusSchema, statusSchema } from "../../../schemas/status.ts";
@@ -23,16 +22,12 @@ export const firstLook = { reason: "Starting", message: "the first pass is not c
 /** Gateways with the same document send the same. */
 const documentHeader = "x-document-hash";
 
-/** ms. A report on 2000 models takes 10 ms to make, and requests for it need no license key. */
-const strangersReportAge = 500;
-
 export interface StatusRoutesDeps {
   readonly catalog: Pick<Catalog, "find" | "view">;
   readonly router: { readonly instances: Pick<Instances, "get"> };
   readonly scheduler: Pick<Scheduler, "slots">;
   /** The model's own id, by the router's. */
   readonly idOf: (upstreamId: string) => string;
-  readonly reportFor: (request: FastifyRequest) => StatusReport;
   readonly status: () => StatusReport;
   /** The gateway is told to stop: it may take requests for a while yet. */
   readonly leaving: AbortSignal;
@@ -41,16 +36,6 @@ export interface StatusRoutesDeps {
 }
 
 const { get } = routesOf<StatusRoutesDeps>();
-
-/** The report for a request; without a license key it may be half a second old. */
-export function createReports(status: () => StatusReport, now: () => number): StatusRoutesDeps["reportFor"] {
-  let last: { readonly report: StatusReport; readonly at: number } | undefined;
-  return ({ keyScope }) => {
-    const at = now();
-    if (keyScope !== null || !last || Math.abs(at - last.at) >= strangersReportAge) last = { report: status(), at };
-    return last.report;
-  };
-}
 
 export const statusRoutes = [
   get("/status", {
@@ -61,7 +46,7 @@ export const statusRoutes = [
     }),
     config: { licenseKey: "short" },
     handler: async (deps, request) => {
-      const report = deps.reportFor(request);
+      const report = deps.status();
       return request.keyScope !== null ? withRuntimes(report, deps) : shortReport(report);
     },
   }),
@@ -80,8 +65,8 @@ export const statusRoutes = [
       503: { description: "Chats cannot be served yet, or no longer.", ...json(readyzSchema) },
     },
     config: { licenseKey: "none", probe: true },
-    handler: ({ reportFor, leaving }, request, reply) => {
-      const report = reportFor(request);
+    handler: ({ status, leaving }, _request, reply) => {
+      const report = status();
       void reply.header(documentHeader, report.documentHash);
       const problem = leaving.aborted ? finding("Ready", "ShuttingDown") : problemIn(report);
       if (!problem) return { status: "ok", reason: "Serving", message: "chats can be served" };
@@ -94,7 +79,6 @@ export const statusRoutes = [
     summary: "Get metrics for Prometheus",
     response: ok("Gauges, counters and histograms.", { content: { "text/plain": { schema: textSchema } } }),
     config: { licenseKey: "network" },
-    // Pickers compare gateways by what is true now: none of its clients is a stranger.
     handler: ({ status, meters, metricsNames }, _request, reply) => {
       const { samples, load } = scrapedFrom(status(), meters);
       const further = metricsNames === "vllm" ? vllmText(load, Date.now() / 1000) : "";

@@ -5,8 +5,8 @@ import { installFamily } from "../server/family.ts";
 import type { PlainRoute } from "../server/plain-requests.ts";
 import { installRoutes, type Route } from "../server/route.ts";
 import { type CompatRoutesDeps, compatGenerations, llamaGenerations, unversioned } from "./generations.ts";
-import { inspectionRoutes } from "./inspection.ts";
 import { healthRoute, modelRoute, modelRoutes } from "./models.ts";
+import { propsRoute } from "./props.ts";
 
 export type { CompatRoutesDeps } from "./generations.ts";
 
@@ -21,7 +21,7 @@ export const compatRoutes: readonly Route<CompatRoutesDeps>[] = [
 export const llamaRoutes: readonly Route<CompatRoutesDeps>[] = [
   ...llamaGenerations,
   ...[...modelRoutes, healthRoute].map(unversioned),
-  ...inspectionRoutes,
+  propsRoute,
 ];
 
 /** What plain requests may be for, by path. */

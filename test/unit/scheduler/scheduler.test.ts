@@ -164,7 +164,7 @@ describe("the scheduler", () => {
     assert.equal(lease.overdue(), null);
     const end = await scheduler.drain(["a"], stays);
     assert.equal(lease.overdue()?.code, "upstream_failed");
-    assert.deepEqual([scheduler.cuts().get("a")?.count, told.at(-1)], [1, "drained a 1"]);
+    assert.equal(told.at(-1), "drained a 1");
     assert.deepEqual([scheduler.tryAcquire("a"), scheduler.peek("a")], [null, null]);
     end();
     assert.ok(scheduler.tryAcquire("a"));

@@ -26,8 +26,6 @@ const bothHere = { files: ["acme/a/a-Q8_0.gguf", "acme/b/b-Q8_0.gguf"] };
 const failingLoad = {
   failing: new Map([[id, { failures: 2, until: 2_000_000, message: "bad magic" }]]),
   firstTokens: new Map(),
-  cuts: new Map(),
-  drainMs: 30_000,
 };
 const retried = new Map([[`model.pull model/${id}`, failure]]);
 const progress = (completed: number): Progress => ({ phase: "downloading", completed, total: 100 });

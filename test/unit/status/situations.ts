@@ -46,8 +46,6 @@ export function statusInput({ document = {}, machine = {}, freeBytes = 1e12, ...
     requests: {
       failing: new Map(),
       firstTokens: new Map(["acme/a:Q8_0", "acme/b:TINY"].map((id) => [id, 7])),
-      cuts: new Map(),
-      drainMs: 30_000,
     },
     fits: new Map(),
     command: (...words) => ["model-gateway", ...words].join(" "),

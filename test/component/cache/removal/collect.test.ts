@@ -9,7 +9,6 @@ import type { Collected } from "../../../../src/cache/report/garbage.ts";
 import { createCacheScanner } from "../../../../src/cache/scan/scan.ts";
 import { type Desired, toDesired, toTree } from "../../../../src/desired/document/document.ts";
 import { type Collector, createCollector } from "../../../../src/execute/cache-gc.ts";
-import { createSpeechStore } from "../../../../src/execute/speech-files.ts";
 import type { Action } from "../../../../src/plan/actions.ts";
 import type { CachedModel, RouterSnapshot } from "../../../../src/plan/observed.ts";
 import { entriesBelow } from "../../../../src/state/folder.ts";
@@ -67,8 +66,8 @@ async function cache(t: TestContext): Promise<Cache> {
       const common = { cacheDir, inventory, turns, desired: () => self.desired, now: () => self.clock };
       const voicesDir = join(cacheDir, "no-voices");
       const running = () => ({ transcription: null, synthesis: null });
-      const speech = createSpeechStore({ ...common, voicesDir, running });
-      return createCollector({ ...common, gateway: "mine", speech, router: () => self.router, cachedModels: models });
+      const router = (): Cache["router"] => self.router;
+      return createCollector({ ...common, gateway: "mine", voicesDir, running, router, cachedModels: models });
     },
     models,
     ours: async (commit, path, bytes, id = eight, keep = false) => {

@@ -33,7 +33,6 @@ test("a file that two repositories have is of both models, and counts once in th
     speech: {
       running: { transcription: null, synthesis: null },
       ours: () => false,
-      plainVoices: new Map(),
       licenses: new Map(),
     },
     lastUsed: new Map(),

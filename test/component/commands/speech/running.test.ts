@@ -35,7 +35,7 @@ test("a request that comes while a pass observes is seen by the next pass, which
     isStarted = asked !== undefined;
   };
   world.afterLook = () => {
-    asked ??= running.exactly(voice, AbortSignal.timeout(patienceMs));
+    asked ??= running.use(voice, AbortSignal.timeout(patienceMs));
   };
   world.loop.wake();
   await until("the request comes", () => asked !== undefined);

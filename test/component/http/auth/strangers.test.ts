@@ -4,13 +4,8 @@ import { once } from "node:events";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
-import { createReports, statusRoutes } from "../../../../src/http/admin/status.ts";
 import { createAccess, installAccess } from "../../../../src/http/auth/access.ts";
-import { installRoutes } from "../../../../src/http/server/route.ts";
-import { createRequestMeters } from "../../../../src/metrics/requests.ts";
-import { createWorkMeters } from "../../../../src/metrics/work.ts";
 import type { Network } from "../../../../src/settings/networks.ts";
-import type { StatusReport } from "../../../../src/status/report.ts";
 import { cleanUp } from "../../../support/clean-up.ts";
 
 interface Keys {
@@ -111,41 +106,6 @@ test("a stranger's body that does not come ends with its connection; one of some
   keyed.write('"a": 10}');
   const [bytes] = (await answered) as [Buffer];
   assert.match(bytes.toString(), /^HTTP\/1\.1 200 /);
-});
-
-test("strangers share a report on the state; somebody with a key has a new one", async (t) => {
-  const app = appWith(t, { required: true, valid: new Set(["one"]) }, true);
-  let now = 0;
-  let made = 0;
-  const reportFor = createReports(
-    () => {
-      made++;
-      return { conditions: made > 1 ? [{ type: "RouterReady", status: "True" }] : [] } as unknown as StatusReport;
-    },
-    () => now,
-  );
-  installRoutes(app, "own", statusRoutes, {
-    reportFor,
-    status: () => assert.fail("a probe may have an older report"),
-    leaving: new AbortController().signal,
-    meters: {
-      requests: createRequestMeters(),
-      work: createWorkMeters(),
-      loaded: () => ({ models: [], modelSlots: 4 }),
-    },
-    metricsNames: "gateway",
-    catalog: { find: () => undefined, view: () => undefined },
-    router: { instances: { get: () => null } },
-    scheduler: { slots: () => ({ takes: () => null, evicts: () => null }) },
-    idOf: (id) => id,
-  });
-  const readiness = async (headers: Record<string, string> = {}): Promise<number> =>
-    (await app.inject({ url: "/readyz", headers })).statusCode;
-  assert.deepEqual([await readiness(), await readiness(), made], [503, 503, 1]);
-  assert.deepEqual([await readiness({ "x-license-key": "one" }), made], [200, 2]);
-  assert.deepEqual([await readiness(), made], [200, 2]);
-  now += 500;
-  assert.deepEqual([await readiness(), made], [200, 3]);
 });
 
 test("a client of an open network reads the metrics without a key, and nothing else", async (t) => {
