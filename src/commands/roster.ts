@@ -1,6 +1,7 @@
 // The RPC mode and its workers: fields of the document, in force on the router when the call responds.
+import type { RpcRoster as RpcRosterBody } from "../../schemas/admin.ts";
 import { GatewayError } from "../core/errors.ts";
-import { equalJson } from "../core/json.ts";
+import { equalJson, type Frozen } from "../core/json.ts";
 import { foldWorker, workerProblem } from "../core/worker-address.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { DesiredStore } from "../desired/store.ts";
@@ -13,10 +14,7 @@ const firstLookMs = 6_000;
 
 type Roster = Pick<Desired["rpc"], "mode" | "workers">;
 
-export interface RpcRoster extends Roster {
-  /** Workers that cannot be used at present, and why. */
-  readonly notInUse: readonly { readonly address: string; readonly reason: string; readonly message: string }[];
-}
+export type RpcRoster = Omit<Frozen<RpcRosterBody>, "ok">;
 
 export function rosterEdits(deps: WaitDeps & { readonly store: DesiredStore }) {
   async function change(make: (rpc: Roster) => Roster, call: Call): Promise<RpcRoster> {

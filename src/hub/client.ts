@@ -1,20 +1,14 @@
 // The hub's API as this gateway uses it: revisions, file lists, search, and the bytes of a file.
 // Every response is data from outside: its shape is checked here, its names in layout.ts before they become paths.
 import type { Readable } from "node:stream";
+import type { HubRepos } from "../../schemas/admin.ts";
 import type { HubFile } from "../cache/layout/select.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isCommit, isRepo } from "../core/ids.ts";
-import { isJsonObject, parseJson } from "../core/json.ts";
+import { type Frozen, isJsonObject, parseJson } from "../core/json.ts";
 import { createHubHttp, type HubGet, type HubHttpOptions, type HubPlace, proxiesIn } from "./http.ts";
 
-export interface HubRepo {
-  /** `owner/name` */
-  readonly id: string;
-  readonly downloads: number;
-  readonly likes: number;
-  /** As its card has it, such as `apache-2.0`; null: it has none. Only if it was asked for. */
-  readonly license?: string | null;
-}
+export type HubRepo = Frozen<HubRepos>[number];
 
 export interface OpenedFile {
   readonly body: Readable;

@@ -31,41 +31,15 @@ export interface Removal {
 
 export type PresetValue = string | number | boolean;
 
-/** A name for a model with request settings of its own. */
-export interface Variant {
-  readonly name: string;
-  /** Members of a request that the client has not sent. */
-  readonly set: JsonObject;
-  /** Members of `set` that replace those of the client. */
-  readonly force?: readonly string[];
-}
+type WrittenModel = Exclude<NonNullable<Frozen<DocumentInput>["models"]>[number], string>;
 
-export interface DesiredModel {
-  readonly id: string;
-  /** `auto`: the largest that fits beside the pinned models. */
+/** A name for a model with request settings of its own. */
+export type Variant = Omit<NonNullable<WrittenModel["variants"]>[number], "set"> & { readonly set: JsonObject };
+
+export type DesiredModel = Omit<WrittenModel, "ctxSize" | "variants"> & {
   readonly ctxSize?: number | "auto";
-  /** Further names for clients. */
-  readonly aliases?: readonly string[];
   readonly variants?: readonly Variant[];
-  readonly preset?: Readonly<Record<string, PresetValue>>;
-  /** Files by their paths as written: relative to the document's folder, and in it. */
-  readonly chatTemplate?: string;
-  readonly lora?: readonly { readonly source: string; readonly scale?: number }[];
-  readonly mmproj?: string;
-  /** The id of another model of the document. */
-  readonly draft?: string;
-  readonly keep?: boolean;
-  /** Never unloaded for another model, nor when idle. */
-  readonly pinned?: boolean;
-  /** How long it stays loaded when idle, as {@link keepAliveMs} reads it. */
-  readonly keepAlive?: string | number;
-  /** Requests, queued and running. */
-  readonly maxQueue?: number;
-  /** Of those that wait for a model slot. */
-  readonly priority?: number;
-  readonly source?: string;
-  readonly revision?: string;
-}
+};
 
 /** Null: that half of it is off. */
 export interface DesiredSpeech {

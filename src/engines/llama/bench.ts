@@ -1,5 +1,6 @@
 // llama-bench: a model's settings as its arguments, and what it has measured. Pure.
-import { isJsonObject, parseJson } from "../../core/json.ts";
+import type { BenchBody } from "../../../schemas/admin.ts";
+import { type Frozen, isJsonObject, parseJson } from "../../core/json.ts";
 
 export interface BenchSettings {
   readonly args: readonly string[];
@@ -9,23 +10,8 @@ export interface BenchSettings {
   readonly leftOut: readonly string[];
 }
 
-export interface BenchTest {
-  /** `prompt`: tokens that are read; `generation`: tokens that are written. */
-  readonly kind: "prompt" | "generation";
-  readonly tokens: number;
-  readonly tokensPerSecond: number;
-  /** Standard deviation of the runs. */
-  readonly deviation: number;
-}
-
-export interface BenchResult {
-  readonly build: string;
-  /** Processor, GPU and backends. */
-  readonly hardware: string;
-  /** Architecture, size and quantization. */
-  readonly type: string;
-  readonly tests: readonly BenchTest[];
-}
+export type BenchResult = Pick<Frozen<BenchBody>, "build" | "hardware" | "type" | "tests">;
+type BenchTest = BenchResult["tests"][number];
 
 /** Options with the same value there. */
 const sameValue = new Set(
