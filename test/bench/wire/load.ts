@@ -23,7 +23,8 @@ export interface Answers {
   readonly delays: readonly number[];
 }
 
-function requestFor(
+/** What the client sends for each answer. */
+export function requestFor(
   target: Target,
   { stream, tokens = 1, pace = 0, bytes = 2, text = "x".repeat(bytes) }: Ask,
 ): Buffer {

@@ -2,7 +2,8 @@
 // in turn, several rounds after one to warm up, reported as ratios. Processor time is the steadiest figure. Arguments: rounds (5), names of rows (all).
 import { processorTime, residentMegabytes } from "../../support/processes.ts";
 import { type Goal, judge, quantile } from "../goals.ts";
-import { type Answers, type Ask, ask } from "./load.ts";
+import { type Answers, type Ask, ask as askByNode } from "./load.ts";
+import { askBy, buildPrograms } from "./programs.ts";
 import { startTargets, type Target } from "./targets.ts";
 
 interface Figure {
@@ -167,9 +168,13 @@ async function measure(row: Row, targets: readonly Target[]): Promise<readonly M
 }
 
 const undo: (() => Promise<void>)[] = [];
+const t = { after: (step: () => Promise<void>) => void undo.push(step) };
+const programs = await buildPrograms(t);
+const ask: typeof askByNode = programs ? (...asked) => askBy(programs.load, ...asked) : askByNode;
 try {
+  console.log(`Client and emulator: ${programs ? "C++" : "Node, as there is no C++ compiler (c++)"}.`);
   const withFull = chosen.some(({ ratio }) => ratio?.includes("full"));
-  await run(await startTargets({ after: (step) => void undo.push(step) }, { withFull }));
+  await run(await startTargets(t, { withFull, emulator: programs?.emulator ?? null }));
 } finally {
   for (const step of undo) await step();
 }

@@ -16,6 +16,7 @@ import { commandLine } from "../../support/command.ts";
 import { cacheTalker } from "../../support/folders.ts";
 import { until } from "../../support/scratch.ts";
 import { fillCache } from "../full-cache.ts";
+import { pin } from "./pin.ts";
 import { startProxies } from "./proxies.ts";
 
 export interface Target {
@@ -32,20 +33,29 @@ export interface Target {
 
 const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
 const chats = "/v1/chat/completions";
+const node = [process.execPath, "--max-semi-space-size=4"] as const;
 
-/** `withFull`: also a gateway that has a lot to hold; `env`: of the gateways. */
+interface TargetsOptions {
+  /** Also a gateway that has a lot to hold. */
+  readonly withFull?: boolean;
+  /** Of the gateways. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** A path; null: the one for Node. */
+  readonly emulator?: string | null;
+}
+
 export async function startTargets(
   t: Ending,
-  { withFull = false, env = {} }: { readonly withFull?: boolean; readonly env?: Readonly<Record<string, string>> } = {},
+  { withFull = false, env = {}, emulator: program = null }: TargetsOptions = {},
 ): Promise<readonly Target[]> {
   const root = await mkdtemp(join(tmpdir(), "gateway-bench-"));
   cleanUp(t, () => rm(root, { recursive: true, force: true }));
-  const emulator = await startEmulator(t);
-  const bare = await started(t, [script("bare"), String(emulator.port)]);
+  const emulator = await started(t, program === null ? [...node, script("emulator")] : [program]);
+  const bare = await started(t, [...node, script("bare"), String(emulator.port)]);
   const engine = standIn(root, emulator.port);
   const small = await startGateway(t, join(root, "small"), { engine, env });
   const common = { path: chats, model: small.model, headers: {}, closes: false };
-  return [
+  const targets: readonly Target[] = [
     { ...common, name: "direct", port: emulator.port, closes: true, pids: [] },
     ...(await startProxies(t, root, emulator.port)).map((proxy) => ({ ...common, ...proxy })),
     { ...common, name: "bare", port: bare.port, pids: [bare.pid] },
@@ -55,14 +65,16 @@ export async function startTargets(
       ? [{ ...(await startGateway(t, join(root, "full"), { engine, isFull: true, env })), name: "full" }]
       : []),
   ];
+  await pin(1, [emulator.pid]);
+  await pin(0, [...new Set(targets.flatMap(({ pids }) => pids))]);
+  return targets;
 }
 
-function startEmulator(t: Ending): Promise<{ readonly port: number; readonly pid: number }> {
-  return started(t, [script("emulator")]);
-}
-
-async function started(t: Ending, args: readonly string[]): Promise<{ port: number; pid: number }> {
-  const child = spawn(process.execPath, ["--max-semi-space-size=4", ...args], { stdio: ["pipe", "pipe", "inherit"] });
+async function started(
+  t: Ending,
+  [program, ...args]: readonly [string, ...string[]],
+): Promise<{ port: number; pid: number }> {
+  const child = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
   cleanUp(t, async () => {
     child.stdin.end();
     if (child.exitCode === null) await once(child, "exit");
