@@ -14,12 +14,10 @@ export const Agent = part<"Agent">("dispatcher/agent");
 export const Client = part<"Client">("dispatcher/client");
 export const Pool = part<"Pool">("dispatcher/pool");
 export const EnvHttpProxyAgent = part<"EnvHttpProxyAgent">("dispatcher/env-http-proxy-agent");
-export const buildConnector = part<"buildConnector">("core/connect");
 export const errors = part<"errors">("core/errors");
 
 export type Client = Undici.Client;
 export type Pool = Undici.Pool;
-export type PoolOptions = Undici.Pool.Options;
 
 // As the index does.
 Object.assign(part<"Dispatcher">("dispatcher/dispatcher").prototype, require("undici/lib/api/index.js"));

@@ -4,7 +4,6 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { Agent } from "undici";
 import { readProgress } from "../../src/engines/llama/computing.ts";
 import { starterFileName, starterId, starterModel, starterSentence } from "../../src/starter/starter-model.ts";
 import { cleanUp } from "../support/clean-up.ts";
@@ -207,9 +206,7 @@ test("alone: the slow model streams its first words long before its last", async
   await reader.cancel();
 
   // An answer that is sent whole is silent until its end: the gateway tells by this that the model does not hang.
-  const connections = new Agent();
-  cleanUp(t, () => connections.close());
-  const progress = (): Promise<string | null> => readProgress(connections, { origin: url, key: "", pid });
+  const progress = (): Promise<string | null> => readProgress({ origin: url, key: "", pid });
   const leaving = new AbortController();
   const whole = post(url, "/v1/chat/completions", ask("forever"), leaving.signal).catch(() => null);
   const first = await progress();

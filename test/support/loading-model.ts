@@ -60,7 +60,7 @@ export function loadingModel(answer: (stream: boolean) => string, tickMs: number
     upstream: {
       send: (_instance: unknown, { stream }: { stream: boolean }, sink: AnswerSink) => {
         queueMicrotask(() => {
-          sink.start(200, { "content-type": stream ? "text/event-stream" : "application/json" });
+          sink.start(200, stream ? "text/event-stream" : "application/json");
           sink.data(Buffer.from(answer(stream)));
           sink.end();
         });

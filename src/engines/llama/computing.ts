@@ -2,8 +2,8 @@
 // it still answers health checks and slots, and neither of the two changes.
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { Dispatcher } from "undici";
 import { readAtMost } from "../../core/read-at-most.ts";
+import { request } from "../../undici.ts";
 import type { Instance } from "./instances.ts";
 
 type Computing = Pick<Instance, "origin" | "key" | "pid">;
@@ -13,17 +13,14 @@ const answerMs = 5_000;
 const maxSlotsBytes = 16 << 20;
 
 /** A text that changes with every step; null: unknown. Slots alone are too coarse: a prompt changes them once per 2048 tokens. */
-export async function readProgress(connections: Dispatcher, instance: Computing): Promise<string | null> {
-  const [slots, ran] = await Promise.all([readSlots(connections, instance), readRunTime(instance.pid)]);
+export async function readProgress(instance: Computing): Promise<string | null> {
+  const [slots, ran] = await Promise.all([readSlots(instance), readRunTime(instance.pid)]);
   return slots === null && ran === null ? null : `${slots} ${ran}`;
 }
 
-async function readSlots(connections: Dispatcher, { origin, key }: Computing): Promise<string | null> {
+async function readSlots({ origin, key }: Computing): Promise<string | null> {
   try {
-    const { statusCode, body } = await connections.request({
-      origin,
-      path: "/slots",
-      method: "GET",
+    const { statusCode, body } = await request(`${origin}/slots`, {
       headers: { authorization: `Bearer ${key}` },
       reset: true,
       signal: AbortSignal.timeout(answerMs),

@@ -1,88 +1,211 @@
-// Connections to the models' processes: pools, one of its own for a large prompt, and the question whether a silent process lives.
-import type { Socket } from "node:net";
-import { buildConnector, Client, Pool, type PoolOptions } from "../../undici.ts";
+// Connections to the models' processes, on this machine: one request at a time on each, and none waits for one.
+// Its own HTTP, and not undici's: a quarter of a chat's processor time, and half of a fast stream's (docs/benchmarks).
+import { connect, type Socket } from "node:net";
+import { stoppingError } from "../../core/errors.ts";
 import type { Instance } from "./instances.ts";
+import { ResponseReader, type ResponseSink } from "./response-reader.ts";
 
-/** Both ends are on this machine: nothing is lost between them that probes would find. A stream has a connection of its own. */
-export const connect = { timeout: 5_000, keepAlive: false };
-
-export interface Pools {
-  of(instance: Instance): Pool;
-  destroy(): Promise<void>;
+/** Exactly one of `onEnd` and `onFailed` comes last; neither after `destroy`. */
+export interface AnswerHandler {
+  onHead(status: number, contentType: string): void;
+  /** False: no more until `resume`. */
+  onBody(bytes: Buffer): boolean;
+  onEnd(): void;
+  /** `error`: null: the process has closed the connection. */
+  onFailed(error: Error | null): void;
 }
 
-/** undici's own Agent drops a pool with its last connection, so a stream at a time made a pool each. */
-export function createPools(options: PoolOptions): Pools {
-  const pools = new Map<string, Pool>();
+export interface InstanceRequest {
+  readonly path: string;
+  /** JSON, in pieces; null asks with GET. */
+  readonly body: readonly Uint8Array[] | null;
+  /** The connection is used for nothing after it. */
+  readonly isLast: boolean;
+}
 
-  function open(origin: string): Pool {
-    // Processes come and go, each with a port of its own.
-    for (const [other, { stats, destroyed }] of pools)
-      if (destroyed || stats.connected + stats.pending + stats.running === 0) void closeNow(other);
-    const pool = new Pool(origin, options);
-    pools.set(origin, pool);
-    return pool;
+export interface Connections {
+  /** `isFresh`: not on one that was used before. */
+  send(instance: Instance, request: InstanceRequest, handler: AnswerHandler, isFresh?: boolean): Connection;
+  /** Ends them all; answers under way fail. */
+  destroy(): void;
+}
+
+/** Of one process. */
+interface Host {
+  readonly idle: Connection[];
+  /** Connections, the idle ones too. */
+  open: number;
+}
+
+export function createConnections(): Connections {
+  const hosts = new Map<string, Host>();
+  const all = new Set<Connection>();
+
+  function open(origin: string): Connection {
+    const host = hosts.get(origin) ?? { idle: [], open: 0 };
+    hosts.set(origin, host);
+    host.open++;
+    const connection: Connection = new Connection(origin, {
+      onIdle: () => host.idle.push(connection),
+      onClosed: () => {
+        all.delete(connection);
+        const at = host.idle.indexOf(connection);
+        if (at >= 0) host.idle.splice(at, 1);
+        // Processes come and go, each with a port of its own.
+        if (--host.open === 0) hosts.delete(origin);
+      },
+    });
+    all.add(connection);
+    return connection;
   }
 
-  async function closeNow(origin: string): Promise<void> {
-    const pool = pools.get(origin);
-    pools.delete(origin);
-    await pool?.destroy();
+  function unused(origin: string): Connection | undefined {
+    const idle = hosts.get(origin)?.idle ?? [];
+    let found = idle.pop();
+    // The process has closed it, and we have not heard of it yet.
+    while (found && !found.isUsable()) found = idle.pop();
+    return found;
   }
 
   return {
-    of: ({ origin }) => pools.get(origin) ?? open(origin),
-    destroy: async () => void (await Promise.all([...pools.keys()].map(closeNow))),
+    send: (instance, request, handler, isFresh = false) => {
+      const connection = (isFresh ? undefined : unused(instance.origin)) ?? open(instance.origin);
+      connection.send(instance, request, handler);
+      return connection;
+    },
+    destroy: () => {
+      for (const connection of all) connection.end(stoppingError());
+    },
   };
 }
 
-export interface OwnConnection {
-  readonly client: Client;
-  leave(): void;
-}
+const readBytes = 64 * 1024;
+/** Of all connections: what was read is copied before the next read. Windows reads ahead, so there each has its own. */
+const readInto = Buffer.allocUnsafeSlow(readBytes);
 
-/** A connection of which we can close our half: the engine takes that for a client that left, and closes its own when it has finished. */
-export function openOwn(origin: string): OwnConnection {
-  let socket: Socket | null = null;
-  const open = buildConnector(connect);
-  const client = new Client(origin, {
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: (options, done) =>
-      open(options, (...made) => {
-        [, socket] = made;
-        done(...made);
-      }),
-  });
-  return { client, leave: () => void (socket ? socket.end() : client.destroy()) };
-}
+/** Bytes up to which head and body are sent as one: a copy costs less than another system call. */
+const smallBody = 1 << 18;
 
-/** Asks a process for its health once for all requests that wait for it: a thousand requests would else be a thousand questions. */
-export function sharedHealth(pools: Pools, withinMs: number): (instance: Instance) => Promise<boolean> {
-  const asked = new Map<string, Promise<boolean>>();
-  return (instance) => {
-    const { origin } = instance;
-    const known = asked.get(origin);
-    if (known) return known;
-    const answer = isHealthyNow(pools.of(instance), instance, withinMs);
-    asked.set(origin, answer);
-    void answer.then(() => setTimeout(() => asked.delete(origin), withinMs / 2).unref());
-    return answer;
-  };
-}
+export class Connection implements ResponseSink {
+  readonly origin: string;
+  readonly #socket: Socket;
+  readonly #onIdle: () => void;
+  #handler: AnswerHandler | null = null;
+  #reader: ResponseReader | null = null;
+  #isLast = false;
+  #isPaused = false;
+  #error: Error | null = null;
 
-async function isHealthyNow(pool: Pool, { key }: Instance, withinMs: number): Promise<boolean> {
-  try {
-    const answer = await pool.request({
-      path: "/health",
-      method: "GET",
-      headers: { authorization: `Bearer ${key}` },
-      reset: true,
-      signal: AbortSignal.timeout(withinMs),
+  constructor(origin: string, { onIdle, onClosed }: { readonly onIdle: () => void; readonly onClosed: () => void }) {
+    this.origin = origin;
+    this.#onIdle = onIdle;
+    const { hostname: host, port } = new URL(origin);
+    const buffer = process.platform === "win32" ? Buffer.allocUnsafeSlow(readBytes) : readInto;
+    this.#socket = connect({
+      host,
+      port: Number(port),
+      noDelay: true,
+      onread: { buffer, callback: (length) => this.#take(buffer.subarray(0, length)) },
     });
-    await answer.body.dump();
-    return answer.statusCode === 200;
-  } catch {
-    return false;
+    this.#socket.on("error", (error) => {
+      this.#error = error;
+    });
+    this.#socket.on("close", () => {
+      onClosed();
+      this.#close();
+    });
   }
+
+  send({ key }: Instance, { path, body, isLast }: InstanceRequest, handler: AnswerHandler): void {
+    this.#handler = handler;
+    this.#reader = new ResponseReader(this);
+    this.#isLast = isLast;
+    const length = body === null ? 0 : lengthOf(body);
+    const content = body === null ? "" : `content-type: application/json\r\ncontent-length: ${length}\r\n`;
+    const head = `${body === null ? "GET" : "POST"} ${path} HTTP/1.1\r\nhost: ${this.origin.slice("http://".length)}\r\nconnection: ${isLast ? "close" : "keep-alive"}\r\nauthorization: Bearer ${key}\r\n${content}\r\n`;
+    if (length <= smallBody) return void this.#socket.write(joined(head, body ?? [], length));
+    this.#socket.cork();
+    this.#socket.write(head, "latin1");
+    for (const piece of body ?? []) this.#socket.write(piece);
+    this.#socket.uncork();
+  }
+
+  isUsable(): boolean {
+    return this.#socket.writable;
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#socket.resume();
+  }
+
+  /** Nothing more comes of its answer; the process stops computing it. */
+  destroy(): void {
+    this.#handler = null;
+    this.#socket.destroy();
+  }
+
+  /** Closes our half: the process takes that for a client that left, and closes its own when it has finished. */
+  leave(): void {
+    this.#socket.end();
+  }
+
+  /** Its answer fails. */
+  end(error: Error): void {
+    this.#socket.destroy(error);
+  }
+
+  onHead(status: number, contentType: string): void {
+    this.#handler?.onHead(status, contentType);
+  }
+
+  onBody(bytes: Buffer): void {
+    if (this.#handler?.onBody(bytes) === false) this.#isPaused = true;
+  }
+
+  /** False: read no more. */
+  #take(bytes: Buffer): boolean {
+    const reader = this.#reader;
+    let isWhole = false;
+    try {
+      if (!reader) throw new Error("bytes came that nothing was asked for");
+      isWhole = reader.read(bytes);
+    } catch (error) {
+      this.#socket.destroy(error as Error);
+    }
+    if (reader && isWhole) this.#finish(reader);
+    return !this.#isPaused;
+  }
+
+  #finish(reader: ResponseReader): void {
+    const handler = this.#handler;
+    this.#handler = null;
+    this.#reader = null;
+    this.#isPaused = false;
+    if (this.#isLast || !reader.isKept()) this.#socket.destroy();
+    else this.#onIdle();
+    handler?.onEnd();
+  }
+
+  #close(): void {
+    const handler = this.#handler;
+    this.#handler = null;
+    if (this.#error === null && this.#reader?.ended()) handler?.onEnd();
+    else handler?.onFailed(this.#error);
+  }
+}
+
+function joined(head: string, body: readonly Uint8Array[], length: number): Buffer {
+  const whole = Buffer.allocUnsafe(head.length + length);
+  let at = whole.write(head, "latin1");
+  for (const piece of body) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+export function lengthOf(body: readonly Uint8Array[]): number {
+  return body.reduce((sum, { length }) => sum + length, 0);
 }

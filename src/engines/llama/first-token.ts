@@ -1,7 +1,6 @@
 // Asks a new process for one token. An instance was seen that was healthy and answered every request with 500 (llama.cpp#27309).
 import type { TokenAnswer } from "../../core/token-answer.ts";
 import { Client } from "../../undici.ts";
-import { connect } from "./connections.ts";
 import type { Instance } from "./instances.ts";
 import { messageOf } from "./router-client.ts";
 
@@ -16,7 +15,7 @@ const questions = {
 /** It ends with the process at the latest, and has no time limit: the first token of a large model may take minutes. */
 export async function askFirstToken({ origin, key, task }: Instance): Promise<TokenAnswer> {
   const { path, body } = questions[task];
-  const client = new Client(origin, { headersTimeout: 0, bodyTimeout: 0, connect });
+  const client = new Client(origin, { headersTimeout: 0, bodyTimeout: 0 });
   try {
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
     const { statusCode, body: answer } = await client.request({

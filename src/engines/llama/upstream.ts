@@ -1,17 +1,17 @@
 // Sends a request to a loaded model and hands back what comes, with backpressure and cancellation both ways.
 // Knows HTTP, but no family's wire format.
-import type { Dispatcher } from "undici";
 import { clientLeftError, GatewayError, stoppingError, systemCode } from "../../core/errors.ts";
 import { createStallWatch, type StallWatch } from "../process/stall-watch.ts";
 import { readProgress } from "./computing.ts";
-import { connect, createPools, type OwnConnection, openOwn, type Pools, sharedHealth } from "./connections.ts";
+import { type AnswerHandler, type Connection, type Connections, createConnections } from "./connections.ts";
+import { sharedHealth } from "./health.ts";
 import type { Instance } from "./instances.ts";
 import { createRounds, type Rounds } from "./rounds.ts";
 
 /** Receives an answer. Exactly one of `end` and `fail` comes last. */
 export interface AnswerSink {
-  /** Status and headers; before any byte. */
-  start(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void;
+  /** Before any byte. */
+  start(status: number, contentType: string): void;
   /** False asks for no more until `resume` is called. */
   data(chunk: Buffer): boolean;
   end(): void;
@@ -40,7 +40,7 @@ export interface Upstream {
   send(instance: Instance, request: UpstreamRequest, sink: AnswerSink): Exchange;
   /** Ends what is under way at these models: nothing more will come. Where nothing came yet, it counts as a refusal. */
   cut(ids: readonly string[], message: string): void;
-  close(): Promise<void>;
+  close(): void;
 }
 
 export interface UpstreamOptions {
@@ -60,15 +60,14 @@ const mostLookMs = 500;
  * computes. Seen: an instance that is ending accepts connections for a moment and never responds.
  */
 export function createUpstream({ probeAfterMs, stallMs, onStall, cutOff }: UpstreamOptions): Upstream {
-  // No time limits of its own: a long prompt is silent for minutes. One request at a time on a connection.
-  const connections = createPools({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect });
-  const isHealthy = sharedHealth(connections, probeAfterMs);
+  const connections = createConnections();
+  const isHealthy = sharedHealth(probeAfterMs);
   const lookMs = Math.min(mostLookMs, probeAfterMs / 2);
   const open = createRounds<Sending>(lookMs, (sending) => sending.look());
   const stalls = createStallWatch<Instance>({
     stallMs,
     isWatched: ({ workers }) => workers.length > 0,
-    look: (instance) => readProgress(connections.of(instance), instance),
+    look: readProgress,
     onStall: (instance) => {
       // First: a request that is repeated at once must not get the same process.
       onStall(instance);
@@ -91,7 +90,7 @@ export function createUpstream({ probeAfterMs, stallMs, onStall, cutOff }: Upstr
 }
 
 interface Shared {
-  readonly connections: Pools;
+  readonly connections: Connections;
   readonly open: Rounds<Sending>;
   readonly stalls: StallWatch<Instance>;
   readonly isHealthy: (instance: Instance) => Promise<boolean>;
@@ -100,18 +99,16 @@ interface Shared {
   readonly cutOff: AbortSignal;
 }
 
-/** One request and its answer: the handler that undici calls back, and nothing allocated per chunk. */
-class Sending implements Exchange, Dispatcher.DispatchHandler {
+/** One request and its answer: nothing is allocated per chunk. */
+class Sending implements Exchange, AnswerHandler {
   place = -1;
   readonly instance: Instance;
   readonly #shared: Shared;
   readonly #request: UpstreamRequest;
   readonly #sink: AnswerSink;
-  readonly #own: OwnConnection | undefined;
   readonly #noLongerAwaited: () => void;
-  #controller: Dispatcher.DispatchController | null = null;
-  #attempt = 0;
-  #abortedBy: GatewayError | null = null;
+  #connection: Connection;
+  #isRepeated = false;
   #isStarted = false;
   #isOver = false;
   /** Looks since the last byte. */
@@ -122,23 +119,21 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
     this.#shared = shared;
     this.#request = request;
     this.#sink = sink;
-    this.#own = request.onRead && openOwn(instance.origin);
     this.#noLongerAwaited = shared.stalls.begin(instance);
     shared.open.add(this);
+    this.#connection = this.#send();
     if (shared.cutOff.aborted) this.abort(stoppingError());
-    this.#dispatch();
   }
 
   resume(): void {
-    this.#controller?.resume();
+    this.#connection.resume();
   }
 
   abort(error = clientLeftError()): void {
-    if (this.#isOver || this.#abortedBy) return;
-    this.#abortedBy = error;
-    if (!this.#own || this.#isStarted) return this.#controller?.abort(error);
+    if (this.#isOver) return;
     this.#fail(error);
-    this.#own.leave();
+    if (this.#request.onRead && !this.#isStarted) this.#connection.leave();
+    else this.#connection.destroy();
   }
 
   look(): void {
@@ -151,71 +146,42 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
     });
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#abortedBy) controller.abort(this.#abortedBy);
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Readonly<Record<string, string | string[] | undefined>>,
-  ): void {
-    this.#read();
-    if (this.#isOver) return;
+  onHead(status: number, contentType: string): void {
+    this.#request.onRead?.();
+    // Its client left, and the process has read the prompt now.
+    if (this.#isOver) return this.#connection.destroy();
     this.#isStarted = true;
     this.#quiet = 0;
-    this.#sink.start(status, headers);
+    this.#sink.start(status, contentType);
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onBody(bytes: Buffer): boolean {
     this.#quiet = 0;
     this.#shared.stalls.sign(this.instance);
-    if (!this.#sink.data(chunk)) controller.pause();
+    return this.#sink.data(bytes);
   }
 
-  onResponseEnd(): void {
-    if (!this.#isOver) {
-      this.#finish();
-      this.#sink.end();
-    }
-    void this.#own?.client.destroy();
+  onEnd(): void {
+    this.#finish();
+    this.#sink.end();
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#read();
+  onFailed(error: Error | null): void {
+    this.#request.onRead?.();
     if (this.#isOver) return;
     // A kept connection that the engine had closed meanwhile: nothing was answered, so once more.
-    if (!this.#isStarted && !this.#abortedBy && this.#attempt++ === 0 && isStaleConnection(error))
-      return this.#dispatch();
-    this.#fail(this.#abortedBy ?? brokenOff(error, this.#isStarted));
+    if (!this.#isStarted && !this.#isRepeated && isStaleConnection(error)) {
+      this.#isRepeated = true;
+      this.#connection = this.#send();
+    } else this.#fail(brokenOff(error, this.#isStarted));
   }
 
-  #dispatch(): void {
-    const { path, body, stream } = this.#request;
-    const headers = ["authorization", `Bearer ${this.instance.key}`];
-    if (body !== null) headers.push("content-type", "application/json");
-    // undici counts what is in one piece.
-    if (body !== null && body.length > 1) headers.push("content-length", String(lengthOf(body)));
-    (this.#own?.client ?? this.#shared.connections.of(this.instance)).dispatch(
-      {
-        origin: this.instance.origin,
-        path,
-        method: body === null ? "GET" : "POST",
-        headers,
-        body: body && inOne(body),
-        // llama-server closes the connection after each stream, whatever its headers say: reusing it fails.
-        reset: stream,
-      },
-      this,
-    );
-  }
-
-  /** The engine has read the prompt, or is gone. */
-  #read(): void {
-    this.#request.onRead?.();
-    // The client left before.
-    if (this.#isOver) void this.#own?.client.destroy();
+  #send(): Connection {
+    const { path, body, stream, onRead } = this.#request;
+    // llama-server closes the connection after each stream, whatever its headers say: reusing it fails. Half of a connection is closed
+    // where the client of a large prompt leaves.
+    const isLast = stream || onRead !== undefined;
+    return this.#shared.connections.send(this.instance, { path, body, isLast }, this, this.#isRepeated);
   }
 
   #finish(): void {
@@ -230,22 +196,9 @@ class Sending implements Exchange, Dispatcher.DispatchHandler {
   }
 }
 
-/** Bytes up to which pieces are joined: undici writes an iterable piece by piece, which costs more than the copy. */
-const smallBody = 1 << 18;
-
-/** Any iterable is taken, whatever its types say. */
-function inOne(body: readonly Uint8Array[]): Uint8Array {
-  const [first] = body;
-  if (body.length === 1 && first) return first;
-  return lengthOf(body) <= smallBody ? Buffer.concat(body) : (body as unknown as Uint8Array);
-}
-
-export function lengthOf(body: readonly Uint8Array[]): number {
-  return body.reduce((sum, { length }) => sum + length, 0);
-}
-
-function isStaleConnection(error: Error): boolean {
-  return ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"].includes(systemCode(error) ?? "");
+/** Null: it was closed in good order. */
+function isStaleConnection(error: Error | null): boolean {
+  return error === null || ["ECONNRESET", "EPIPE"].includes(systemCode(error) ?? "");
 }
 
 /** Marks what ended for a lost worker. */
@@ -266,10 +219,8 @@ export function isRefusal(error: GatewayError): boolean {
 }
 
 /** `started`: a part of the answer has come. */
-function brokenOff(error: Error, started: boolean): GatewayError {
-  // The connection ended before the response did: the texts of parser, socket and system add nothing to that.
-  const ended = isStaleConnection(error) || error.message.includes("Invalid EOF");
-  const how = ended ? (started ? "in the middle of the answer" : "before it answered") : null;
-  const message = `the engine broke off ${how ?? `(${systemCode(error) ?? error.message})`}`;
-  return new GatewayError("upstream_failed", message, { cause: error });
+function brokenOff(error: Error | null, started: boolean): GatewayError {
+  const cause = error === null || isStaleConnection(error) ? null : (systemCode(error) ?? error.message);
+  const how = cause === null ? (started ? "in the middle of the answer" : "before it answered") : `(${cause})`;
+  return new GatewayError("upstream_failed", `the engine broke off ${how}`, { cause: error });
 }

@@ -101,7 +101,9 @@ function generation({
     }
   }
 
-  function generationOf({ model, body, stream, ...wishes }: CompatRequest, scope: KeyScope | null): Wanted {
+  function generationOf(asked: CompatRequest, scope: KeyScope | null): Wanted {
+    const { model, body, stream } = asked;
+    const { contextSize, keepAlive } = withinScope(scope, asked);
     const translator = passThrough(kind ?? dialect ?? "done", !isCount);
     return {
       model,
@@ -110,7 +112,8 @@ function generation({
       path,
       route,
       translator: kind === "responses" ? completeResponses(translator, model.id) : translator,
-      ...withinScope(scope, wishes),
+      contextSize,
+      keepAlive,
     };
   }
 }

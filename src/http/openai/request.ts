@@ -70,7 +70,9 @@ function askedOf(members: Members, catalog: Names): Asked {
   const contextSize = sizeOf(members, "ctx_size") ?? sizeOf(members, "num_ctx");
   const keepAlive = parseKeepAlive(members.keep_alive);
   if (!keepAlive) throw refusal("keep_alive", 'must be seconds or a duration such as "5m"');
-  return { ...catalog.named(name), name, stream: stream === true, contextSize, keepAlive };
+  // No spread: it was a twentieth of a chat's processor time.
+  const { model, variant } = catalog.named(name);
+  return { model, variant, name, stream: stream === true, contextSize, keepAlive };
 }
 
 /** The body goes on as it is. */

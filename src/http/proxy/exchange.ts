@@ -4,7 +4,8 @@ import type { ServerResponse } from "node:http";
 import { contextOf } from "../../commands/chat-context.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { LineBlocks } from "../../core/event-stream.ts";
-import { type AnswerSink, type Exchange, isRefusal, lengthOf } from "../../engines/llama/upstream.ts";
+import { lengthOf } from "../../engines/llama/connections.ts";
+import { type AnswerSink, type Exchange, isRefusal } from "../../engines/llama/upstream.ts";
 import type { RequestMeter } from "../../metrics/requests.ts";
 import { needsPermit, type PromptPermit } from "../../scheduler/prompt-queue.ts";
 import type { Lease } from "../../scheduler/requests.ts";
@@ -145,11 +146,11 @@ class Answering implements AnswerSink, ReplyListener, Underway {
     return this.#isCancelled || this.#raw.hasLeft();
   }
 
-  start(status: number, answered: Readonly<Record<string, string | string[] | undefined>>): void {
+  start(status: number, contentType: string): void {
     this.#status = status;
     clearTimeout(this.#tick);
     if (status !== 200) return;
-    const headers = this.#generation.translator.begin(String(answered["content-type"] ?? ""));
+    const headers = this.#generation.translator.begin(contentType);
     if (headers && !this.#raw.headersSent()) this.#raw.head(200, { ...headers, ...this.#headers });
   }
 
