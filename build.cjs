@@ -67,7 +67,7 @@ async function bundleProgram() {
   const to = join(__dirname, "dist", "program");
   rmSync(to, { recursive: true, force: true });
   const entries = readdirSync(from, { recursive: true, encoding: "utf8" })
-    .filter((name) => /(^cli.(main|compile-cache)|(hash|transfer)-worker|sherpa-server)\.ts$/.test(name))
+    .filter((name) => /(^cli.(main|compile-cache)|(hash|parse|transfer)-worker|sherpa-server)\.ts$/.test(name))
     .map((name) => join(from, name));
   await require("esbuild").build({
     plugins: [schemaCheck],

@@ -16,7 +16,7 @@ import { GatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { toInput } from "../desired/document/document.ts";
 import { parseBytes } from "../desired/document/parse.ts";
-import { hashOfText } from "../desired/read-text.ts";
+import { hashOfText } from "../desired/parse-apart.ts";
 import { createHubNeeds } from "../memory/hub-needs.ts";
 import { plannedMemory } from "../memory/planned.ts";
 import type { RunningAction } from "../plan/actions.ts";

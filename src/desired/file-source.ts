@@ -10,8 +10,8 @@ import { createSerial } from "../core/serial.ts";
 import { steadyNow } from "../core/steady.ts";
 import { fileAuthor } from "./changes.ts";
 import { documentBounds, tooLong } from "./document/bounds.ts";
-import { failed, type Parsed, parseBytes, type SourceStatus } from "./document/parse.ts";
-import { hashOfText } from "./read-text.ts";
+import { failed, type Parsed, type SourceStatus } from "./document/parse.ts";
+import { hashOfText, parseApart } from "./parse-apart.ts";
 import type { DesiredStore } from "./store.ts";
 import { createWriteBack, type WriteBack } from "./write-back.ts";
 
@@ -200,7 +200,7 @@ async function apply(
   }: Pick<FileSourceOptions, "path" | "store"> & { readonly presetAllow: PresetAllow; readonly writer: WriteBack },
   { bytes, hash }: Content,
 ): Promise<SourceStatus> {
-  const parsed = parseBytes(bytes, presetAllow);
+  const parsed = await parseApart(bytes, presetAllow);
   if (!parsed.ok) return wrong(path, parsed);
   try {
     await store.applyFile(parsed.tree, fileAuthor(hash), { sha256: hash, base: writer.baseOf(parsed.tree) });

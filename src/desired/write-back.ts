@@ -5,8 +5,7 @@ import type { PresetAllow } from "../core/preset-keys.ts";
 import { readBytesIfPresent } from "../state/atomic-file.ts";
 import { documentBounds } from "./document/bounds.ts";
 import type { DocumentTree } from "./document/document.ts";
-import { editText } from "./document/edit-text.ts";
-import { hashOfText } from "./read-text.ts";
+import { editApart, hashOfText } from "./parse-apart.ts";
 import { replaceFile } from "./replace-file.ts";
 import type { DesiredStore } from "./store.ts";
 
@@ -50,7 +49,7 @@ export function createWriteBack(options: {
       if (!file || equalJson(file.tree, tree)) return null;
       const bytes = await readBytesIfPresent(path);
       if (!bytes || hashOfText(bytes) !== file.hash) return "changed";
-      const text = editText(bytes.toString("utf8"), tree, presetAllow);
+      const text = await editApart(bytes, tree, presetAllow);
       if (text === null || Buffer.byteLength(text) > documentBounds.bytes)
         throw new Error("its text cannot be edited, as none with aliases can: make the change by hand");
       if (!(await replaceFile(path, bytes, text))) return "changed";

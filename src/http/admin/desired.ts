@@ -20,7 +20,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { PresetAllow } from "../../core/preset-keys.ts";
 import { type DesiredState, toInput } from "../../desired/document/document.ts";
-import { readText } from "../../desired/read-text.ts";
+import { readText } from "../../desired/parse-apart.ts";
 import { renderDocument } from "../../desired/render.ts";
 import type { DesiredStore, DocumentChange } from "../../desired/store.ts";
 import { backoffKey } from "../../plan/actions.ts";
@@ -179,7 +179,7 @@ async function putChange(body: unknown, query: PutQuery, presetAllow: PresetAllo
       throw new GatewayError("invalid_request", "apply takes a text: send it with Content-Type: application/yaml");
     return { kind: "put", input: objectIn(body) };
   }
-  const file = readText(body, presetAllow);
+  const file = await readText(body, presetAllow);
   return apply ? { kind: "apply", file: { ...file, revision } } : { kind: "put", input: toInput(file.tree) };
 }
 

@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import type { DesiredState } from "../../../src/desired/document/document.ts";
-import { readText } from "../../../src/desired/read-text.ts";
+import { readText } from "../../../src/desired/parse-apart.ts";
 import { type DesiredStore, openDesiredStore } from "../../../src/desired/store.ts";
 import { patch, yaml } from "../../support/documents.ts";
 import { refusal, scratchFolder } from "../../support/scratch.ts";
@@ -28,7 +28,7 @@ function hashOf(text: string): string {
 }
 
 async function apply(store: DesiredStore, text: string, revision?: string, ifMatch?: string): Promise<DesiredState> {
-  const file = readText(Buffer.from(text), new Set());
+  const file = await readText(Buffer.from(text), new Set());
   return store.change({ kind: "apply", file: { ...file, revision } }, "http:PUT /api/desired", ifMatch);
 }
 
