@@ -2,11 +2,11 @@
 
 /** Files per process, by first folder; long areas first. Files of other areas get a process each. */
 const areas = [
-  { area: "engine", perProcess: 6 },
-  { area: "contract", perProcess: 5 },
-  { area: "http", perProcess: 7 },
-  { area: "component", perProcess: 12 },
-  { area: "unit", perProcess: 30 },
+  { area: "engine", perProcess: 10 },
+  { area: "contract", perProcess: 7 },
+  { area: "http", perProcess: 11 },
+  { area: "component", perProcess: 24 },
+  { area: "unit", perProcess: 50 },
   { area: "repo", perProcess: 100 },
 ] as const;
 

@@ -90,6 +90,9 @@ function pathOptions(dir: string): string[] {
     "Dir::State::lists": path.join(dir, "lists"),
     "Dir::Cache": path.join(dir, "cache"),
     "Dir::Cache::archives": path.join(dir, "cache", "archives"),
+    // A container's configuration keeps neither, and each call of apt then reads the whole package list.
+    "Dir::Cache::pkgcache": path.join(dir, "cache", "pkgcache.bin"),
+    "Dir::Cache::srcpkgcache": path.join(dir, "cache", "srcpkgcache.bin"),
     "Dir::Etc::sourcelist": path.join(dir, "sources.list"),
     "Dir::Etc::sourceparts": "/dev/null",
     "Dir::Etc::preferences": "/dev/null",

@@ -53,6 +53,8 @@ export interface ServerProcess {
 }
 
 const probeAgainMs = 20;
+/** Later probes come less often: on a busy machine an engine starts for seconds, and fifty probes a second keep a core from it. */
+const probeAgainPart = 1 / 20;
 const shortestPingMs = 100;
 /** A connection breaks a moment before the end of the process is detected. */
 const settleMs = 500;
@@ -148,7 +150,8 @@ export async function untilReady(
   signal: AbortSignal,
   tail: (output: string) => string = errorLine,
 ): Promise<void> {
-  const deadline = now() + startTimeoutMs;
+  const begun = now();
+  const deadline = begun + startTimeoutMs;
   const failed = (how: string): GatewayError =>
     new GatewayError("engine_failed", `${what} ${how}: ${tail(process.lastWords())}`);
   for (;;) {
@@ -159,6 +162,6 @@ export async function untilReady(
     if (signal.aborted) throw new GatewayError("shutting_down", `stopped while ${what} was starting`);
     if (ready) return;
     if (now() > deadline) throw failed(`was not ready within ${startTimeoutMs} ms`);
-    await Promise.race([process.exited, delay(probeAgainMs)]);
+    await Promise.race([process.exited, delay(Math.max(probeAgainMs, (now() - begun) * probeAgainPart))]);
   }
 }

@@ -7,7 +7,7 @@ import type { Plan, PlanContext } from "../../../src/plan/actions.ts";
 import { findCached, type Observed } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { holdsFilesOf } from "../../../src/plan/removals.ts";
-import { build, hub, randomDesired, randomMoment, runs } from "./random-worlds.ts";
+import { build, hub, randomDesired, randomMoment, runs, type WorldSeed } from "./random-worlds.ts";
 import { desiredFrom, silenceLimitMs, world } from "./world.ts";
 
 const context: PlanContext = { now: 2_000_000, backoff: new Map(), silenceLimitMs };
@@ -21,9 +21,17 @@ function check<T>(arbitrary: fc.Arbitrary<T>, property: (value: T) => void): voi
   fc.assert(fc.property(arbitrary, property), runs);
 }
 
-const moment = fc
-  .tuple(randomMoment, randomDesired)
-  .map(([seed, other]) => ({ other, observed: build(seed).observe() }));
+/** By the world's seed: each property is checked over the same worlds, and to play one costs more than to plan. */
+const worlds = new Map<string, Observed>();
+
+function observedIn(seed: WorldSeed): Observed {
+  const key = JSON.stringify(seed);
+  const observed = worlds.get(key) ?? build(seed).observe();
+  worlds.set(key, observed);
+  return observed;
+}
+
+const moment = fc.tuple(randomMoment, randomDesired).map(([seed, other]) => ({ other, observed: observedIn(seed) }));
 
 test("unknown never destroys: without the cache nothing at all is done", () => {
   check(moment, ({ other, observed }) => assert.deepEqual(kinds(other, { ...observed, cache: unknown }), []));

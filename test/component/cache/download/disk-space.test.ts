@@ -45,8 +45,8 @@ describe("a disk without room", () => {
     }
     cleanUp(t, () => void execFileSync("umount", [cacheDir]));
     hub.addRepo("acme/demo-GGUF", { files });
-    // Slow enough for the records to follow: on a full disk the last one stands.
-    hub.pace(path, 10_000_000);
+    // Slow enough for the records to follow, on a busy machine too: on a full disk the last one stands.
+    hub.pace(path, 3_000_000);
     const asked = { isStillWanted: () => true, cacheDir, tuning: { recordBytes: 128 * 1024 } };
     const blind = await refusal(id, asked);
     assert.equal(blind.code, "disk_full");
