@@ -1,6 +1,6 @@
 // `npm run bench`: what the gateway costs beside a bare proxy; `-- chat`: beside the real engine's own router; `-- busy`: beside a pull; `-- edit`: how soon an edit
 // is in force; `-- life`: start, stop and idle streams; `-- pull`: pulls beside curl and aria2c; `-- drops`: what becomes of answers
-// under way, beside the engine's own router; `-- scan`: the scans of a large request and of a large cache; `-- commands`: how soon a command
+// under way, beside the engine's own router; `-- scan`: the scans of a large request and of a large cache, a scrape; `-- commands`: how soon a command
 // answers; `-- replicas`: three gateways behind HAProxy, killed, restarted and changed. `--json FILE` writes the figures that have a goal.
 import { writeFile } from "node:fs/promises";
 import { cpus } from "node:os";

@@ -1,11 +1,14 @@
-// What is scanned all the time: the body of a chat for its model, beside the parse that this saves, and the model cache; and the plan
-// of a document that names all of the cache.
+// What is done all the time: the scan of a chat's body for its model, beside the parse that this saves, and of the model cache; the plan
+// of a document that names all of the cache; and a scrape of the metrics.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCacheScanner } from "../../src/cache/scan/scan.ts";
 import { scanBody } from "../../src/http/json/body-scan.ts";
+import { scrapedFrom } from "../../src/metrics/samples.ts";
+import { metricsText } from "../../src/metrics/text.ts";
 import { plan } from "../../src/plan/plan.ts";
+import { asked, reportOf } from "../support/metered.ts";
 import { desiredFrom, silenceLimitMs, world } from "../unit/plan/world.ts";
 import { fillCache } from "./full-cache.ts";
 import { judge, quantile } from "./goals.ts";
@@ -35,6 +38,10 @@ const content = [{ type: "image_url", image_url: { url } }];
 const body = Buffer.from(JSON.stringify({ messages: [{ role: "user", content }], model: "m" }));
 await timed("a body with 20 MB of image, scanned", () => scanBody(body, ["model", "stream"]));
 await timed("the same, parsed", () => JSON.parse(body.toString()) as unknown);
+
+const models = Array.from({ length: 200 }, (_, at) => `acme/model-${at}:Q8_0`);
+const [report, parts] = [reportOf(models), asked(models)];
+await timed("a scrape of 200 models that were all asked", () => metricsText(scrapedFrom(report, parts).samples), 5);
 
 const cacheDir = await mkdtemp(join(tmpdir(), "gateway-bench-"));
 try {
