@@ -33,7 +33,7 @@ test("a model that cannot be loaded, one that cannot be pulled and a broken file
   const yaml = (models: readonly unknown[]): string => JSON.stringify({ version: 1, models });
   const gateway = await startTestGateway(t, {
     folders,
-    yaml: yaml([{ id: good, aliases: ["chat"] }, broken]),
+    yaml: yaml([{ id: good, aliases: ["chat"] }]),
     environment: { HF_ENDPOINT: hub.endpoint },
   });
   const readyz = async (): Promise<number> => (await gateway.json("/readyz")).status;
@@ -52,6 +52,9 @@ test("a model that cannot be loaded, one that cannot be pulled and a broken file
   });
 
   await t.test("a model that cannot be loaded fails Healthy by name, and no other's readiness", async () => {
+    // Not before: the engine refuses it as soon as it is asked what it needs.
+    await gateway.writeConfig(yaml([{ id: good, aliases: ["chat"] }, broken]));
+    await gateway.until("named", ({ models }) => models.some(({ id }) => id === broken));
     assert.equal((await gateway.json("/v1/chat/completions", chatWith(broken))).status, 500);
     // Before the engine's words are read, the router's list shows that the load failed.
     const told = /acme\/broken:Q8_0: Its last load failed: /;

@@ -84,7 +84,8 @@ describe("watching gateway.yaml", () => {
   });
 
   it("ends many quick edits in the last one", async (t) => {
-    const { path, becomes, store } = await startSourcing(t, { text: naming("a") });
+    // As the product polls: the watcher drops an event that follows another too soon, and a busy machine makes the last one such.
+    const { path, becomes, store } = await startSourcing(t, { text: naming("a"), pollMs: 2_000 });
     for (let edit = 1; edit <= 60; edit++) await writeFile(path, naming(`m${edit}`));
     await becomes("m60");
     assert.ok(store.current().generation < 30, `${store.current().generation} generations`);
