@@ -148,6 +148,7 @@ export class Connection implements ResponseSink {
 
   /** Closes our half: the process takes that for a client that left, and closes its own when it has finished. */
   leave(): void {
+    this.#isLast = true;
     this.#socket.end();
   }
 

@@ -177,11 +177,9 @@ class Sending implements Exchange, AnswerHandler {
   }
 
   #send(): Connection {
-    const { path, body, stream, onRead } = this.#request;
-    // llama-server closes the connection after each stream, whatever its headers say: reusing it fails. Half of a connection is closed
-    // where the client of a large prompt leaves.
-    const isLast = stream || onRead !== undefined;
-    return this.#shared.connections.send(this.instance, { path, body, isLast }, this, this.#isRepeated);
+    const { path, body, stream } = this.#request;
+    // llama-server closes the connection after each stream, whatever its headers say: reusing it fails.
+    return this.#shared.connections.send(this.instance, { path, body, isLast: stream }, this, this.#isRepeated);
   }
 
   #finish(): void {

@@ -243,16 +243,4 @@ describe("the official lists", { concurrency: true }, () => {
     await hub.close();
     assert.equal((await refusal(lists().modelFiles(never))).code, "hub_unreachable");
   });
-
-  it("have no voice that was put there by hand: what is missing of it is named, with or without the hub", async (t) => {
-    const { lists, hub, voicesDir } = await world(t);
-    await mkdir(voicesDir);
-    await writeFile(join(voicesDir, "my-own.onnx"), "a voice");
-    await hub.close();
-    const error = await refusal(lists().officialVoice("my-own", never));
-    assert.deepEqual(
-      [error.code, error.message],
-      ["voice_not_found", "my-own.onnx has no description: my-own.onnx.json is missing"],
-    );
-  });
 });
