@@ -12,7 +12,8 @@ export async function showCommand({ settings, operands, json }: CommandLine): Pr
   const [name = ""] = operands;
   const { shown, entry, model } = await withGateway({ settings }, async (client) => {
     const [shown, entry, status] = await Promise.all([client.show(name), client.model(name), client.status()]);
-    const model = "models" in status ? status.models.find(({ id }) => id === entry.id) : undefined;
+    const model =
+      "models" in status ? status.models.find(({ id }) => id === (entry.variant_of ?? entry.id)) : undefined;
     return { shown, entry, model: model ?? null };
   });
   if (json) return printJson({ id: entry.id, status: model, ...shown });
@@ -25,9 +26,10 @@ export async function showCommand({ settings, operands, json }: CommandLine): Pr
 
 function factsOf({ details, capabilities, license }: NativeShown, entry: ModelEntry, model: Model | null) {
   const { family, parameter_size, quantization_level } = details;
-  const { context_length: context, n_ctx_train: trained, aliases } = entry;
+  const { context_length: context, n_ctx_train: trained, aliases, variant_of: of } = entry;
   const { need, memoryBytes } = model?.runtime ?? {};
   const rows: readonly (readonly [string, string | undefined])[] = [
+    ["Variant of", of],
     ["Architecture", family],
     ["Parameters", parameter_size],
     ["Quantization", quantization_level],

@@ -73,7 +73,7 @@ export function createEstimates(options: {
       const key = keyOf(question);
       const [kept, failure] = [book.get(key).estimate, failures.get(key)];
       if (kept) return kept;
-      if (failure) throw failure;
+      if (failure?.code === "engine_refused") throw failure;
       const flight = flights.get(key) ?? asked(key, question);
       flights.set(key, flight);
       return flight;

@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { adapterBytes } from "../support/adapter.ts";
 import { cleanUp } from "../support/clean-up.ts";
+import { commandHere } from "../support/command.ts";
 import { cacheTalker, makeFolders } from "../support/folders.ts";
 import { eventsOf, loadedIds, loadsBegun, startTestGateway } from "../support/gateway.ts";
 import { answersOf } from "../support/models.ts";
@@ -67,6 +68,8 @@ test("variants of a model", async (t) => {
         ],
       );
     }
+    const { stdout } = await commandHere(folders, ["show", "terse"]);
+    assert.match(stdout, /^Variant of +acme\/alpha:Q8_0$[^]*^Needs +\d+ MiB of memory/m);
     const { models } = (await gateway.json("/api/tags")).body as {
       models: { name: string; details: { parent_model: string } }[];
     };
