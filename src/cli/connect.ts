@@ -102,9 +102,11 @@ function noGateway({ stateDir, command }: Settings, { origin, owner }: Target): 
 
 function asGatewayError(error: GatewayClientError, settings: Settings, target: Target): GatewayError {
   if (error.code === "unreachable") return noGateway(settings, target);
-  if (error.status !== 401)
-    // Errors of Ollama's routes have no code.
-    return new GatewayError(isErrorCode(error.code) ? error.code : "invalid_request", error.message, { cause: error });
+  if (error.status !== 401) {
+    // Errors of Ollama's routes have no code; what these do not find are models.
+    const code = error.status === 404 ? "model_not_found" : "invalid_request";
+    return new GatewayError(isErrorCode(error.code) ? error.code : code, error.message, { cause: error });
+  }
   const why =
     settings.licenseKey === undefined
       ? "needs a license key: set GATEWAY_LICENSE_KEY"

@@ -3,7 +3,7 @@ import type { GenerationBody, HistoryBody } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { elapsedText, printJson, printTable, valueText } from "./text.ts";
+import { elapsedText, printJson, printOutcomeOf, printTable, valueText } from "./text.ts";
 
 export async function historyCommand({ settings, operands, json }: CommandLine): Promise<number> {
   const [which] = operands;
@@ -26,9 +26,7 @@ export async function rollbackCommand({ settings, operands, json, force }: Comma
     if (json) return printJson(after);
     if (after.generation === before.generation) console.log(`The document is that of generation ${wanted} already.`);
     else console.log(`Generation ${after.generation} has the document of generation ${wanted}.`);
-    if (after.converged !== false) return 0;
-    for (const [id, problem] of Object.entries(after.findings ?? {})) console.error(`${id}: ${problem}`);
-    return 1;
+    return printOutcomeOf(after);
   });
 }
 

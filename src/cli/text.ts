@@ -1,4 +1,5 @@
 // Values and long lines as people read them.
+import type { Desired } from "../client/index.ts";
 
 export { ageText, bytesText, durationText, elapsedText } from "../core/quantities.ts";
 
@@ -31,6 +32,13 @@ export function printJson(value: unknown): number {
 /** What a person wrote is not in force: an error, whatever else the command has printed. */
 export function printProblem(message: string): number {
   console.error(`model-gateway: ${message}`);
+  return 1;
+}
+
+/** The exit code of a change, with what of the document cannot be had. */
+export function printOutcomeOf({ converged, findings = {} }: Pick<Desired, "converged" | "findings">): number {
+  if (converged !== false) return 0;
+  for (const [id, problem] of Object.entries(findings)) console.error(`${id}: ${problem}`);
   return 1;
 }
 

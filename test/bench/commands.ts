@@ -25,9 +25,21 @@ const env = {
 const document = join(root, "state", "gateway.yaml");
 
 const commands: readonly (readonly string[])[] = [
-  ...["version", "help", "status", "models", "ps", "plan", "export", "history", "logs", "rpc", "voice", "gc"].map(
-    (name) => [name],
-  ),
+  ...[
+    "version",
+    "help",
+    "status",
+    "models",
+    "ps",
+    "requests",
+    "plan",
+    "export",
+    "history",
+    "logs",
+    "rpc",
+    "voice",
+    "gc",
+  ].map((name) => [name]),
   ["help", "run"],
   ["completion", "bash", "--", "sta"],
   ["completion", "bash", "--", "show", ""],
@@ -36,6 +48,7 @@ const commands: readonly (readonly string[])[] = [
   ["load", starterId],
   ["run", starterId, "hi"],
   ["wait", "--for", "synced"],
+  ["reconcile"],
   ["key", "list"],
   ["diff", "-f", document],
   ["apply", "-f", document, "--dry-run"],

@@ -13,6 +13,7 @@ import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
 import { loadedIds, startTestGateway } from "../support/gateway.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, modelBytes, slowModel, talkingModel } from "../support/models.ts";
+import { chatWith } from "../support/requests.ts";
 import { until } from "../support/scratch.ts";
 import { addSpeechRepos } from "../support/speech.ts";
 
@@ -48,7 +49,7 @@ test("verbs", async (t) => {
     assert.deepEqual(await loadedIds(gateway), [model]);
     assert.equal((await run("eject", model)).stdout, `${model} is unloaded.\n`);
     assert.deepEqual(await loadedIds(gateway), []);
-    await refused(/acme\/none/, "load", "acme/none:Q8_0");
+    await refused(/acme\/none.*\nUse a model of/, "load", "acme/none:Q8_0");
     await refused(/--keep-alive .* must be seconds/, "load", model, "--keep-alive", "soon");
     await refused(/acme\/none/, "eject", "acme/none:Q8_0");
   });
@@ -141,6 +142,23 @@ test("verbs", async (t) => {
       messages: [],
     });
     assert.equal((await run("ctx", slow)).stdout, "2048 tokens\n");
+  });
+
+  await t.test("requests, reconcile", async () => {
+    assert.equal((await run("requests")).stdout, "No request is in flight.\n");
+    const answer = fetch(`${gateway.url}/v1/chat/completions`, chatWith(slow, "forever", { stream: true }));
+    const row = /^ID .*\n(\d+) +acme\/slow:Q8_0 +\/chat\/completions +answering +\d+s\n$/;
+    let id = "";
+    await until("an answer", async () => {
+      id = row.exec((await run("requests")).stdout)?.[1] ?? "";
+      return id !== "";
+    });
+    assert.equal((await run("requests", "cancel", id)).stdout, `Request ${id} is cancelled.\n`);
+    assert.match(await (await answer).text(), /"code":"cancelled"/);
+    await refused(/no request \d+ is in flight: `.* requests.*` lists them/, "requests", "cancel", id);
+    await refused(/ID must be/, "requests", "cancel", "first");
+    const again = await run("reconcile");
+    assert.deepEqual([again.code, again.stdout], [0, "Everything is as the document says.\n"]);
   });
 
   await t.test("rpc", async () => {

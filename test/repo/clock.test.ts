@@ -13,6 +13,7 @@ const dates: Readonly<Record<string, string>> = {
   "src/cli/doctor/doctor.ts": "since when the gateway runs",
   "src/cli/doctor/hub-facts.ts": "whether this machine's clock is right",
   "src/cli/status.ts": "how long ago something was",
+  "src/cli/requests.ts": "the same",
   "src/app/record.ts": "the time of the last success",
   "src/state/state-folder.ts": "a part of a file's name",
   "src/app/core.ts": "dates in the journal",

@@ -42,6 +42,15 @@ export const documentCommands: Commands = {
     examples: ["wait --for ready", "wait --for model=acme/alpha:Q8_0 --timeout 600"],
     run: async (line) => (await import("../wait.ts")).waitCommand(line),
   },
+  reconcile: {
+    operands: "",
+    flags: [...changing, "json"],
+    summary: "observe the machine now, and retry what failed",
+    notes: "Ends once everything is as the document says, or cannot be.",
+    exit: "0 it is so, 1 it is not, or error",
+    examples: ["reconcile", "reconcile --json"],
+    run: async (line) => (await import("../requests.ts")).reconcileCommand(line),
+  },
   "import ollama": {
     operands: "[FOLDER]",
     shown: "[--write]",

@@ -93,6 +93,22 @@ export const modelCommands: Commands = {
     examples: ["ps", "ps --json"],
     run: async (line) => (await import("../status.ts")).psCommand(line),
   },
+  requests: {
+    operands: "",
+    flags: [...gateway, "json"],
+    summary: "list the requests in flight",
+    exit: plainExit,
+    examples: ["requests", "requests --json"],
+    run: async (line) => (await import("../requests.ts")).requestsCommand(line),
+  },
+  "requests cancel": {
+    operands: "ID",
+    flags: changing,
+    summary: "cancel a request: its client gets an error",
+    exit: plainExit,
+    examples: ["requests cancel 12", "requests cancel 12 --port 9000 --force"],
+    run: async (line) => (await import("../requests.ts")).cancelRequestCommand(line),
+  },
   load: {
     operands: "MODEL",
     shown: "[--keep-alive 5m]",
