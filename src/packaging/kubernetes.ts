@@ -73,7 +73,8 @@ ${env(variables)}          ports: [{ name: http, containerPort: ${port} }]
             - { name: tmp, mountPath: /tmp }
       volumes:
         - { name: document, configMap: { name: model-gateway } }
-        - { name: secrets, secret: { secretName: model-gateway, defaultMode: 0440 } }
+        # 0440, which YAML 1.1 and 1.2 read differently.
+        - { name: secrets, secret: { secretName: model-gateway, defaultMode: 288 } }
         - { name: tmp, emptyDir: {} }
   volumeClaimTemplates:
     - metadata: { name: state }
