@@ -30,7 +30,7 @@ export interface Setup {
 }
 
 /** Responses, then engines, then speech engines may take the grace each. */
-export function stopSeconds({ stopGraceMs, stopDelayMs }: Setup): number {
+export function stopSeconds({ stopGraceMs, stopDelayMs }: Pick<Setup, "stopGraceMs" | "stopDelayMs">): number {
   return Math.ceil((stopDelayMs + 3 * stopGraceMs) / 1000) + 15;
 }
 

@@ -1,15 +1,11 @@
 // Three gateways with one document behind HAProxy, as docs/deploy/haproxy.cfg has it: what their clients lose when one is killed, when
 // all are restarted one after the other, and when the document changes. Arguments: streams (200), tokens of each (600).
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { freePort } from "../../src/engines/process/free-port.ts";
-import { packageRoot } from "../../src/settings/settings.ts";
-import { type RunningCommand, runCommand, startCommand } from "../support/command.ts";
-import { cacheTalker, type GatewayFolders, makeFolders } from "../support/folders.ts";
-import { checkHaproxy, startHaproxy } from "../support/haproxy.ts";
+import type { Ending } from "../support/clean-up.ts";
+import { runCommand } from "../support/command.ts";
+import { chat, type Reply, startClients } from "../support/replica-clients.ts";
+import { balance, documentHashes, type Replica, seesAll, startReplica } from "../support/replicas.ts";
 import { until } from "../support/scratch.ts";
-import { chat, type Reply, startClients } from "./replica-clients.ts";
 
 const [streams = 200, tokens = 600] = process.argv.slice(3).map(Number);
 const repo = "acme/alpha";
@@ -18,13 +14,6 @@ const model = `${repo}:Q8_0`;
 const parallel = Math.ceil(streams / 2) + 8;
 const waitMs = 120_000;
 
-interface Replica {
-  readonly name: string;
-  readonly url: string;
-  readonly folders: GatewayFolders;
-  serve: RunningCommand;
-}
-
 const documentOf = (aliases: readonly string[]): string =>
   JSON.stringify({
     version: 1,
@@ -32,71 +21,6 @@ const documentOf = (aliases: readonly string[]): string =>
       { id: model, aliases, ctxSize: (tokens + 400) * parallel, preset: { parallel, threads: 1 }, pinned: true },
     ],
   });
-
-type Ending = Parameters<typeof makeFolders>[0];
-
-async function serve(t: Ending, folders: GatewayFolders, port: string): Promise<RunningCommand> {
-  const flags = [
-    "--port",
-    port,
-    "--writes",
-    "file",
-    "--stop-delay",
-    "3",
-    "--stop-grace",
-    "60",
-    "--queue-limit",
-    "1000",
-  ];
-  const running = await startCommand(t, folders, ["serve", ...flags, "--log-level", "error"]);
-  await running.output(/Ready\./);
-  return running;
-}
-
-async function startReplica(t: Ending, at: number): Promise<Replica> {
-  const folders = await makeFolders(t);
-  await cacheTalker(folders, repo);
-  await folders.writeConfig(documentOf([]));
-  const port = String(await freePort());
-  return {
-    name: `gateway-${at + 1}`,
-    url: `http://127.0.0.1:${port}`,
-    folders,
-    serve: await serve(t, folders, port),
-  };
-}
-
-async function restart(t: Ending, replica: Replica): Promise<void> {
-  replica.serve = await serve(t, replica.folders, new URL(replica.url).port);
-}
-
-/** The shipped file with the addresses of this run. */
-async function balance(t: Ending, replicas: readonly Replica[]): Promise<string> {
-  const port = await freePort();
-  let text = await readFile(join(packageRoot, "docs", "deploy", "haproxy.cfg"), "utf8");
-  text = text.replace("bind :8480", `bind 127.0.0.1:${port}`);
-  for (const { name, url } of replicas)
-    text = text.replace(new RegExp(`server ${name} \\S+`), `server ${name} ${new URL(url).host}`);
-  const path = join(replicas[0]?.folders.root ?? "", "haproxy.cfg");
-  await writeFile(path, text);
-  console.log(`${await checkHaproxy(path)}: the configuration is valid\n`);
-  await startHaproxy(t, path);
-  const url = `http://127.0.0.1:${port}`;
-  await seesAll(url, replicas);
-  return url;
-}
-
-/** Each of them is sent requests. */
-async function seesAll(url: string, replicas: readonly Replica[]): Promise<void> {
-  await until(
-    "all replicas get requests",
-    async () => {
-      const replies = await Promise.all(replicas.concat(replicas).map(() => chat(url, { model, max_tokens: 1 })));
-      return new Set(replies.map(({ gateway }) => gateway)).size === replicas.length;
-    },
-    waitMs,
-  );
-}
 
 function tally(replies: readonly Reply[]): string {
   const count = (test: (reply: Reply) => boolean): number => replies.filter(test).length;
@@ -114,7 +38,7 @@ async function rate(url: string): Promise<string> {
   return `${((replies.length / (performance.now() - began)) * 1000).toFixed(0)}/s`;
 }
 
-async function killOne(t: Ending, url: string, replicas: readonly Replica[]): Promise<void> {
+async function killOne(url: string, replicas: readonly Replica[]): Promise<void> {
   const body = { model, max_tokens: tokens, stream: true, messages: [{ role: "user", content: "forever" }] };
   let begun = 0;
   const all = Array.from({ length: streams }, () => chat(url, body, () => begun++));
@@ -130,11 +54,11 @@ async function killOne(t: Ending, url: string, replicas: readonly Replica[]): Pr
   console.log(`  its streams:        ${tally(replies.filter(({ gateway }) => gateway === victim.name))}`);
   console.log(`  the others' streams: ${tally(others)}`);
   console.log(`  new requests:        ${tally(news)}\n`);
-  await restart(t, victim);
+  await victim.restart();
   await seesAll(url, replicas);
 }
 
-async function rollOver(t: Ending, url: string, replicas: readonly Replica[]): Promise<void> {
+async function rollOver(url: string, replicas: readonly Replica[]): Promise<void> {
   const short = startClients(url, { model, max_tokens: 8 }, 6);
   const long = startClients(
     url,
@@ -146,7 +70,7 @@ async function rollOver(t: Ending, url: string, replicas: readonly Replica[]): P
     replica.serve.process.kill("SIGTERM");
     const { code } = await replica.serve.exited;
     if (code !== 0) console.log(`  ${replica.name} ended with ${code}`);
-    await restart(t, replica);
+    await replica.restart();
     await seesAll(url, replicas);
   }
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
@@ -156,21 +80,17 @@ async function rollOver(t: Ending, url: string, replicas: readonly Replica[]): P
 }
 
 async function changeDocument(t: Ending, replicas: readonly Replica[]): Promise<void> {
-  const hashes = async (): Promise<Set<string | null>> =>
-    new Set(
-      await Promise.all(replicas.map(async ({ url }) => (await fetch(`${url}/readyz`)).headers.get("x-document-hash"))),
-    );
-  const [before] = await hashes();
+  const [before] = await documentHashes(replicas);
   const began = performance.now();
   await Promise.all(replicas.map(({ folders }) => folders.writeConfig(documentOf(["chat"]))));
   await until("one new hash", async () => {
-    const now = await hashes();
+    const now = await documentHashes(replicas);
     return now.size === 1 && !now.has(before ?? null);
   });
   console.log(`the document changes on all three: one hash after ${(performance.now() - began).toFixed(0)} ms`);
   await compare(t, replicas);
   await replicas[2]?.folders.writeConfig(documentOf(["other"]));
-  await until("it differs", async () => (await hashes()).size === 2);
+  await until("it differs", async () => (await documentHashes(replicas)).size === 2);
   await compare(t, replicas);
 }
 
@@ -186,12 +106,14 @@ async function run(): Promise<void> {
   const t: Ending = { after: (fn) => void endings.push(fn) };
   try {
     const replicas: Replica[] = [];
-    for (let at = 0; at < 3; at++) replicas.push(await startReplica(t, at));
+    const options = { document: documentOf([]), models: [repo], flags: ["--queue-limit", "1000"] };
+    for (let at = 0; at < 3; at++) replicas.push(await startReplica(t, at, options));
     const url = await balance(t, replicas);
+    await seesAll(url, replicas);
     const one = replicas[0]?.url ?? "";
     console.log(`requests of 16 tokens: one gateway ${await rate(one)}, three behind HAProxy ${await rate(url)}\n`);
-    await killOne(t, url, replicas);
-    await rollOver(t, url, replicas);
+    await killOne(url, replicas);
+    await rollOver(url, replicas);
     await changeDocument(t, replicas);
   } finally {
     for (const end of endings.toReversed()) await end();

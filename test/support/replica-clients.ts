@@ -1,4 +1,5 @@
 // Clients of a balanced address: what each request came to, and which gateway it was sent to.
+import { setTimeout as delay } from "node:timers/promises";
 
 export interface Reply {
   /** By the balancer's header; null: no response. */
@@ -10,13 +11,17 @@ export interface Reply {
 }
 
 /** `onBegun`: once, when text has come or none will. */
-export async function chat(url: string, body: object, onBegun: () => void = () => undefined): Promise<Reply> {
+export async function chat(
+  url: string,
+  body: object,
+  onBegun: (gateway: string | null) => void = () => undefined,
+): Promise<Reply> {
+  let gateway: string | null = null;
   let isBegun = false;
   const begin = (): void => {
-    if (!isBegun) onBegun();
+    if (!isBegun) onBegun(gateway);
     isBegun = true;
   };
-  let gateway: string | null = null;
   let outcome: Reply["outcome"] = "refused";
   let why = "";
   try {
@@ -49,12 +54,15 @@ async function outcomeOf(response: Response, isStream: boolean, begin: () => voi
   return text.includes('"error"') ? "told" : "broken";
 }
 
-/** So many at a time, one request after the other. `stop` waits for those under way, and answers with all. */
-export function startClients(url: string, body: object, count: number) {
+/** So many at a time, one request after the other, `pauseMs` later. `stop` waits for those under way, and answers with all. */
+export function startClients(url: string, body: object, count: number, pauseMs = 0) {
   const replies: Reply[] = [];
   let isOver = false;
   const clients = Array.from({ length: count }, async () => {
-    while (!isOver) replies.push(await chat(url, body));
+    while (!isOver) {
+      replies.push(await chat(url, body));
+      await delay(pauseMs);
+    }
   });
   return {
     stop: async (): Promise<readonly Reply[]> => {
