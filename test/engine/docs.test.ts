@@ -38,11 +38,11 @@ const runElsewhere: Readonly<Record<string, string>> = {
   "model-gateway package systemd --port 9000 > model-gateway.service":
     "depends on the account; component/cli/package-command.test.ts runs each",
   "model-gateway serve --host 0.0.0.0 --writes file --stop-delay 5 --stop-grace 60":
-    "listens on every address of the machine; engine/replicas.test.ts starts three such gateways",
+    "listens on every address of the machine; faults/replicas.test.ts starts three such gateways",
   "model-gateway serve --host 0.0.0.0 --metrics-open 10.0.0.0/8,fd00::/8":
     "listens on every address of the machine; component/http/auth/strangers.test.ts has open networks",
   "model-gateway status --all http://10.0.0.11:8484,http://10.0.0.12:8484,http://10.0.0.13:8484":
-    "has addresses of other machines; engine/replicas.test.ts asks three, unit/cli/replica-table.test.ts has the table",
+    "has addresses of other machines; faults/replicas.test.ts asks three, unit/cli/replica-table.test.ts has the table",
   "kill -TERM PID": "ends the gateway; http/load-signals.test.ts tells one to stop",
   "npm run bench -- drops": "takes minutes",
   "npm run bench                          # five rounds": "takes minutes",

@@ -34,6 +34,8 @@ test("every flag and variable that a page names exists", () => {
     "--data-binary",
     // Docker's, kubectl's, npm's, systemctl's own.
     ..."--build-arg --from-file --global --now --profile --rm".split(" "),
+    // The llm-d router's own.
+    ..."--config-file --pool-name --pool-namespace --secure-serving".split(" "),
     // Node's own.
     "--max-semi-space-size",
     "--v8-pool-size",

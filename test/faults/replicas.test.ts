@@ -40,6 +40,8 @@ test("three gateways with one document behind HAProxy", async (t) => {
   await t.test("a changed document: one hash, and one download from the hub", async () => {
     await first.folders.writeConfig(document);
     await until("it is pulled", () => has(first));
+    const served = `${first.url}/hub/${repo}/resolve/main/${path}`;
+    await until("others can have it", async () => (await fetch(served, { method: "HEAD" })).ok);
     const downloads = (): number => hub.requests.filter((request) => request.path.includes("/resolve/")).length;
     const before = downloads();
     assert.equal(await compare(), 1);
