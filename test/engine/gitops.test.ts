@@ -207,7 +207,9 @@ interface Container {
 
 test("the StatefulSet: a ConfigMap that is updated by its link is in force at once, with its templates", async (t) => {
   const manifests = parseAllDocuments(readProjectFile("docs/deploy/kubernetes/base/gateway.yaml"));
-  const { spec } = manifests.at(-1)?.toJS() as { spec: { template: { spec: { containers: readonly [Container] } } } };
+  const set = manifests.at(-1);
+  assert.ok(set);
+  const { spec } = set.toJS() as { spec: { template: { spec: { containers: readonly [Container] } } } };
   const [container] = spec.template.spec.containers;
   const folders = await makeFolders(t);
   const alpha = await cacheTalker(folders, "acme/alpha");

@@ -48,7 +48,7 @@ const setup = setupWith({
 const setOf = (manifests: readonly Manifest[]): StatefulSet => {
   const found = manifests.find(({ kind }) => kind === "StatefulSet");
   assert.ok(found);
-  return new StatefulSet(found as ConstructorParameters<typeof StatefulSet>[0]);
+  return new StatefulSet(found);
 };
 
 test("the StatefulSet of the overlays is that of `package k8s`", () => {
