@@ -45,6 +45,7 @@ const runElsewhere: Readonly<Record<string, string>> = {
     "has addresses of other machines; faults/replicas.test.ts asks three, unit/cli/replica-table.test.ts has the table",
   "kill -TERM PID": "ends the gateway; http/load-signals.test.ts tells one to stop",
   "npm run bench -- drops": "takes minutes",
+  "npm run bench -- replicas": "takes minutes",
   "npm run bench                          # five rounds": "takes minutes",
   "npm run bench -- chat      # beside the engine's own router, both with a real model": "takes minutes",
   "npm run bench -- edit": "takes minutes",
