@@ -1,6 +1,7 @@
 // Connections to the models' processes, on this machine: one request at a time on each, and none waits for one.
 // Its own HTTP, and not undici's: a quarter of a chat's processor time, and half of a fast stream's (docs/benchmarks).
 import { connect, type Socket } from "node:net";
+import { createBag } from "../../core/bag.ts";
 import { stoppingError } from "../../core/errors.ts";
 import type { Instance } from "./instances.ts";
 import { ResponseReader, type ResponseSink } from "./response-reader.ts";
@@ -39,7 +40,7 @@ interface Host {
 
 export function createConnections(): Connections {
   const hosts = new Map<string, Host>();
-  const all = new Set<Connection>();
+  const all = createBag<Connection>();
 
   function open(origin: string): Connection {
     const host = hosts.get(origin) ?? { idle: [], open: 0 };
@@ -74,7 +75,7 @@ export function createConnections(): Connections {
       return connection;
     },
     destroy: () => {
-      for (const connection of all) connection.end(stoppingError());
+      for (const connection of all.members()) connection.end(stoppingError());
     },
   };
 }
@@ -87,6 +88,7 @@ const readInto = Buffer.allocUnsafeSlow(readBytes);
 const smallBody = 1 << 18;
 
 export class Connection implements ResponseSink {
+  place = -1;
   readonly origin: string;
   readonly #socket: Socket;
   readonly #onIdle: () => void;
