@@ -185,9 +185,11 @@ class Answering implements AnswerSink, ReplyListener, Underway {
       const rest = this.#blocks.rest();
       if (this.#status === 200) this.#finish(translator.end(rest));
       else this.#refuse(renderEngineError(translator.family, this.#status, rest.toString()));
-    } finally {
-      this.#over();
+    } catch (error) {
+      // Called by the socket, which has no one to hand it to.
+      return this.#giveUp(error);
     }
+    this.#over();
   }
 
   fail(error: GatewayError): void {
