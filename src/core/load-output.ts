@@ -13,8 +13,8 @@ export function isMemoryShortage(lines: readonly string[]): boolean {
 }
 
 /**
- * The first complaint, as those after it come of it, without its time and place; null: there is none. An exception's comes by another
- * pipe than those of the log, often before them.
+ * The first complaint, as those after it come of it, without its time and place; null: there is none. The log is written
+ * by a thread of its own: an exception's words may come before it, and be all there is.
  */
 export function causeIn(lines: readonly string[]): string | null {
   const complaints = lines.filter((line) => complaint.test(line) && !line.startsWith("terminate called"));

@@ -47,7 +47,7 @@ test("the cause of a failed load is its first complaint, not what came of it", (
     "  what():  failed to create llama_context from model",
   ];
   assert.equal(causeIn(aborted), "llama_init_from_model: quantized V cache requires flash_attn to be enabled");
-  assert.equal(causeIn([...aborted.slice(2), ...aborted.slice(0, 2)]), causeIn(aborted), "by two pipes");
+  assert.equal(causeIn([...aborted.slice(2), ...aborted.slice(0, 2)]), causeIn(aborted), "the log comes late");
   assert.equal(causeIn(aborted.slice(2)), "failed to create llama_context from model");
   assert.equal(
     causeIn(["0.1 E srv    load_model: failed to load model, 'm'"]),
