@@ -113,8 +113,7 @@ class Answering implements AnswerSink, ReplyListener, Underway {
     const { prompts, chatContext } = this.#deps;
     try {
       const left = this.#leftSignal();
-      if (!this.#permit && needsPermit(lengthOf(body)))
-        this.#permit = await prompts.enter(model.upstreamId, lengthOf(body), left);
+      this.#permit ??= await prompts.enter(model.upstreamId, lengthOf(body), left);
       const lease = chatContext.tryAcquire(model, contextSize) ?? (await chatContext.acquire(model, contextSize, left));
       if (this.#attempt === 1) this.#meter.model.queueWait.observe(this.#sinceBegin() / 1000);
       this.#send(lease);
