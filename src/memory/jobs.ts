@@ -1,8 +1,8 @@
 // Questions in the background: one at a time, each once while it is open. Pure.
 
 export function createJobs(options: {
-  /** One has ended; `left`: so many are open. */
-  readonly onDone: (left: number) => void;
+  /** One has ended. */
+  readonly onDone: () => void;
   readonly onError: (error: unknown) => void;
 }) {
   let waiting: { readonly key: string; readonly work: () => Promise<void> }[] = [];
@@ -16,7 +16,7 @@ export function createJobs(options: {
       current = next.key;
       await next.work().catch(options.onError);
       current = null;
-      if (!isClosed) options.onDone(count());
+      if (!isClosed) options.onDone();
     }
   }
 

@@ -29,7 +29,7 @@ interface MemoryOptions {
   readonly mainMemory: () => number;
   /** Bytes that models may take per device, all together. */
   readonly limits: Space["limits"];
-  /** More is known of models; `left`: so many questions are open. */
+  /** More is known of models; `left`: so many questions and searches are open. */
   readonly onKnown: (left: number) => void;
   readonly warn: (message: string, fields: object) => void;
 }
@@ -39,11 +39,15 @@ export function createMemory(options: MemoryOptions) {
   const world = createWorld();
   const { modelOf, questionFor } = world;
   let devices: readonly EngineDevice[] | null = null;
-  const jobs = createJobs({
-    onDone: options.onKnown,
-    onError: (error) => warn("what a model takes of memory could not be asked", { error: String(error) }),
-  });
-  const remedies = createRemedies((key, work) => jobs.add(key, work, true));
+  const count = (): number => jobs.count() + searches.count();
+  const background = {
+    onDone: () => options.onKnown(count()),
+    onError: (error: unknown) => warn("what a model takes of memory could not be asked", { error: String(error) }),
+  };
+  const jobs = createJobs(background);
+  /** Apart: a search asks ten times, and a model that is about to be loaded would wait for its end. */
+  const searches = createJobs(background);
+  const remedies = createRemedies((key, work) => searches.add(key, work, true));
   const estimates = createEstimates({
     book,
     run: options.run,
@@ -103,7 +107,7 @@ export function createMemory(options: MemoryOptions) {
       if (estimates.use(await options.findTool())) {
         devices = null;
         remedies.clear();
-        options.onKnown(jobs.count());
+        options.onKnown(count());
       }
       for (const id of world.named(desired)) lookUp(id, false);
     },
@@ -140,6 +144,7 @@ export function createMemory(options: MemoryOptions) {
     },
     close: async (): Promise<void> => {
       jobs.close();
+      searches.close();
       await book.close();
     },
   };

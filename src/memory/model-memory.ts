@@ -83,12 +83,12 @@ export function createModelMemory(options: {
     limits: space.limits,
     shares: space.shares,
     hasLeftovers: (): boolean => instances.detachedUsers() > 0,
-    /** Null while it is looked for what would fit. */
-    refusal: (id: string, pinned: readonly ByDevice[]): string | null => {
+    /** Does not wait for the search of what would fit, which takes up to a second. */
+    refusal: (id: string, pinned: readonly ByDevice[]): string => {
       const left = leftBeside(space.limits(), pinned);
       const remedy = facts.remedy(id, left);
-      if (remedy === undefined) return null;
-      return `${sumText(need(id), left)}${remedy === null ? "" : `: ${remedyText(remedy)}`}`;
+      const text = remedy === undefined ? "the engine is being asked what would fit" : remedy && remedyText(remedy);
+      return `${sumText(need(id), left)}${text === null ? "" : `: ${text}`}`;
     },
     /** Errors: `too_large` for a context with which the model would not fit alone, where that can be known. */
     requireContext: async (id: string, tokens: number): Promise<void> => {

@@ -73,9 +73,8 @@ export function pinnedForTooLarge(state: State, model: Model): readonly ByDevice
   return fits || state.world.memory.hasLeftovers() ? null : pinned.map(({ takes }) => takes);
 }
 
-/** Its requests wait until it is known what would fit. `too_large` */
+/** `too_large` */
 export function tooLargeError(state: State, model: Model): GatewayError | null {
   const pinned = pinnedForTooLarge(state, model);
-  const text = pinned && state.world.memory.refusal(model.id, pinned);
-  return text === null ? null : new GatewayError("too_large", `${model.id} ${text}`);
+  return pinned && new GatewayError("too_large", `${model.id} ${state.world.memory.refusal(model.id, pinned)}`);
 }

@@ -70,8 +70,8 @@ export interface Memory {
   limits(): ByDevice;
   /** Processes of a router that is gone still hold memory, which counts as taken by others. */
   hasLeftovers(): boolean;
-  /** What the model needs, what pinned models that take so much leave, and what would fit; null: that is being looked for. */
-  refusal(id: string, pinned: readonly ByDevice[]): string | null;
+  /** What the model needs, what pinned models that take so much leave, and what would fit, if that is known. */
+  refusal(id: string, pinned: readonly ByDevice[]): string;
 }
 
 const noBytes: ByDevice = new Map();

@@ -58,7 +58,6 @@ function perform(machine: Machine, code: number): void {
       if (amount % 4 === 0) machine.memory.most = 1 + ((amount >> 2) % 9);
       else machine.memory.needs.set(id, [undefined, null, 1, 2, 3, 4, 5, 6][(amount >> 2) % 8]);
       machine.memory.hasLeftovers = amount % 16 === 1;
-      machine.memory.isSeeking = amount % 16 === 5;
       return machine.observe();
     case 8:
       if (amount % 2 === 0) machine.token = tokens[(amount >> 1) % tokens.length] ?? "given";
@@ -169,7 +168,7 @@ function calm(machine: Machine): void {
     verdict: { kind: "ready", stallMs: Number.POSITIVE_INFINITY },
     refusal: null,
   });
-  Object.assign(machine.memory, { hasLeftovers: false, isSeeking: false });
+  machine.memory.hasLeftovers = false;
   for (const [id, need] of machine.memory.needs) machine.memory.needs.set(id, need ?? null);
   machine.pinned.clear();
   // Models that stay for ever would be left.

@@ -70,17 +70,6 @@ describe("memory", () => {
     assert.deepEqual([machine.loads.join(""), loadedIn(machine)], ["ab", "b"]);
   });
 
-  it("that never suffices is told with what would fit, once that is known; other models pass meanwhile", () => {
-    const machine = machineWith({ a: 11, b: 1 });
-    machine.memory.isSeeking = true;
-    const clients = [machine.ask("a", 1), machine.ask("b", 1)];
-    machine.run(10_000);
-    assert.equal(states(clients), "waits answered");
-    machine.memory.isSeeking = false;
-    machine.observe();
-    assert.equal(states(clients), "rejected answered");
-  });
-
   it("of a model that is being loaded is not taken by others", () => {
     const machine = machineWith({ a: 6, b: 8 });
     const clients = [machine.ask("a", 1)];

@@ -9,8 +9,6 @@ export class SimulatedMemory {
   /** What all models may take. */
   most = Number.POSITIVE_INFINITY;
   hasLeftovers = false;
-  /** What would fit is not known yet. */
-  isSeeking = false;
 
   /** Of a model whose need is not known it cannot be said. */
   fits(id: string, others: readonly string[]): boolean {
@@ -30,7 +28,7 @@ export class SimulatedMemory {
       hasLeftovers: () => this.hasLeftovers,
       refusal: (id, pinned) => {
         const left = pinned.reduce((sum, takes) => sum - (takes.get("Host") ?? 0), this.most);
-        return this.isSeeking ? null : `needs ${this.needs.get(id)} of ${left}`;
+        return `needs ${this.needs.get(id)} of ${left}`;
       },
     };
   }
