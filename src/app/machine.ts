@@ -1,5 +1,4 @@
 // The parts that see the machine and act on it: hub, router, engines, model cache. Also for the offline plan. Starts nothing.
-import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Mirror } from "../cache/download/sources.ts";
 import { createRepoTurns } from "../cache/removal/repo-turns.ts";
@@ -22,7 +21,6 @@ import type { Observed } from "../plan/observed.ts";
 import type { Workers } from "../rpc/workers.ts";
 import type { Base } from "./events.ts";
 import { createLogs, outputOf } from "./logs.ts";
-import { isOwnAddress } from "./own-address.ts";
 import { createSpeech } from "./speech.ts";
 import type { State } from "./state.ts";
 
@@ -101,17 +99,17 @@ export function createStorage(parts: Base & State & Machine) {
   return { cacheAccess, collector };
 }
 
+/** ms after the start in which a mirror that is not reached is waited for: replicas may start at once. */
+const mirrorStartMs = 60_000;
+
 /** It never gets the hub's token. */
-function createMirror({ settings, logger, events }: Base): Mirror | null {
-  const { hubMirror: endpoint, hubMirrorKey: token, environment, port } = settings;
+function createMirror({ settings, events, gatewayId }: Base & State): Mirror | null {
+  const { hubMirror: endpoint, hubMirrorKey: token, environment } = settings;
   if (endpoint === undefined) return null;
-  if (isOwnAddress(endpoint, { name: hostname(), port })) {
-    // It would wait for its own pull. Replicas may all have the same flags.
-    logger.info({ mirror: endpoint }, "the mirror is this gateway: the hub is asked");
-    return null;
-  }
+  const startedAt = steadyNow();
   return {
-    client: createHubClient({ endpoint, token, environment }),
+    client: createHubClient({ endpoint, token, environment, caller: gatewayId }),
+    isStarting: () => steadyNow() - startedAt < mirrorStartMs,
     onMiss: (repo, { message }) => events.emit("mirrorMissed", repo, message),
   };
 }

@@ -8,7 +8,7 @@ import { type GatewayRoutesDeps, gatewayRoutes, ownRoutes } from "./admin/routes
 import { createAccess, installAccess } from "./auth/access.ts";
 import { rewriteKeyedUrl } from "./auth/presented.ts";
 import { frontRoute, pageRoutes } from "./front.ts";
-import { hubServingRoutes, installHubServing } from "./hub/routes.ts";
+import { type HubServingDeps, hubServingRoutes, installHubServing } from "./hub/routes.ts";
 import { installNative, type NativeRoutesDeps, nativeRoutes } from "./ollama/routes.ts";
 import { type CompatRoutesDeps, compatRoutes, installCompat, llamaRoutes, plainRoutes } from "./openai/routes.ts";
 import { bodyLimitOf } from "./server/collect-body.ts";
@@ -53,7 +53,7 @@ export interface AppSettings extends ServerLimits {
 export interface AppDeps {
   readonly logger: FastifyBaseLogger;
   readonly settings: AppSettings;
-  readonly own: GatewayRoutesDeps;
+  readonly own: GatewayRoutesDeps & Omit<HubServingDeps, "fileQueue">;
   /** What the chat families share. */
   readonly families: Omit<CompatRoutesDeps & NativeRoutesDeps, "zeroEjects" | "meters">;
   readonly speech: SpeechRoutesDeps;

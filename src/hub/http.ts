@@ -23,6 +23,8 @@ export interface HubHttpOptions {
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** Milliseconds without a byte after which a transfer counts as broken; twice as many for other responses. */
   readonly stallMs?: number | undefined;
+  /** Id of this gateway, for a hub that is a gateway. */
+  readonly caller?: string | undefined;
 }
 
 export interface HubAnswer {
@@ -58,12 +60,14 @@ export interface HubGet {
 const redirectLimit = 10;
 const redirects = new Set([301, 302, 303, 307, 308]);
 const ownHeaders = { "user-agent": "model-gateway", "accept-encoding": "identity" };
+export const callerHeader = "x-gateway-caller";
 /** Of the hub's own response, before it redirects to its storage. */
 const keptHeaders = ["x-linked-etag", "x-linked-size"];
 
-export function createHubHttp({ endpoint, token, environment = {}, stallMs = 30_000 }: HubHttpOptions) {
+export function createHubHttp({ endpoint, token, environment = {}, stallMs = 30_000, caller }: HubHttpOptions) {
   const answerMs = 2 * stallMs;
   const hubOrigin = new URL(endpoint).origin;
+  const fixedHeaders = { ...ownHeaders, ...(caller !== undefined && { [callerHeader]: caller }) };
   const dispatcher = createConnections(environment);
   let last: Reachability = { status: "unknown", message: "No request was sent to the hub yet.", at: 0 };
 
@@ -104,7 +108,7 @@ export function createHubHttp({ endpoint, token, environment = {}, stallMs = 30_
       const tokenSent = token !== undefined && fromHub && trusted;
       const response = await send(url, signal, {
         dispatcher,
-        headers: { ...ownHeaders, ...get.headers, ...(tokenSent && { authorization: `Bearer ${token}` }) },
+        headers: { ...fixedHeaders, ...get.headers, ...(tokenSent && { authorization: `Bearer ${token}` }) },
         headersTimeout: stallMs,
         bodyTimeout: stallMs,
       });

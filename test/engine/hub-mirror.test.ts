@@ -37,6 +37,9 @@ test("the hub sends a model once: others have it from the first gateway's /hub, 
   const early = await fetch(file, bearer);
   const { error } = (await early.json()) as { error: { code: string } };
   assert.deepEqual([early.status, early.headers.get("x-error-code"), error.code], [503, "StillPulling", "mirror_busy"]);
+  // Unless the mirror is the gateway itself.
+  const caller = (await readFile(join(writer.stateDir, "gateway.id"), "utf8")).trim();
+  assert.equal((await fetch(file, { headers: { ...bearer.headers, "x-gateway-caller": caller } })).status, 404);
 
   // A gateway that shares the cache waits for the file.
   const own = await makeFolders(t);

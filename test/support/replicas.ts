@@ -21,7 +21,8 @@ export interface Replica {
 
 interface ReplicaOptions {
   readonly document: string;
-  readonly flags?: readonly string[];
+  /** With its own address. */
+  readonly flags?: (url: string) => readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   /** What its cache has before it starts. */
   readonly models?: readonly string[];
@@ -31,22 +32,23 @@ interface ReplicaOptions {
 export async function startReplica(
   t: Ending,
   at: number,
-  { document, flags = [], environment = {}, models = [] }: ReplicaOptions,
+  { document, flags = () => [], environment = {}, models = [] }: ReplicaOptions,
 ): Promise<Replica> {
   const folders = await makeFolders(t);
   for (const repo of models) await cacheTalker(folders, repo);
   await folders.writeConfig(document);
   const port = String(await freePort());
+  const url = `http://127.0.0.1:${port}`;
   // Longer than HAProxy's checks take to see it.
   const usual = ["--port", port, "--writes", "file", "--stop-delay", "4", "--stop-grace", "60", "--log-level", "error"];
   const serve = async (): Promise<RunningCommand> => {
-    const running = await startCommand(t, folders, ["serve", ...usual, ...flags], environment);
+    const running = await startCommand(t, folders, ["serve", ...usual, ...flags(url)], environment);
     await running.output(/Ready\./);
     return running;
   };
   const replica: Replica = {
     name: `gateway-${at + 1}`,
-    url: `http://127.0.0.1:${port}`,
+    url,
     folders,
     serve: await serve(),
     restart: async () => {

@@ -1,5 +1,5 @@
 // Where a pull's file list and bytes come from. The hub has the last word on what a file is, the mirror is asked first for its bytes.
-import { type GatewayError, toGatewayError } from "../../core/errors.ts";
+import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import type { HubClient } from "../../hub/client.ts";
 import type { HubFile } from "../layout/select.ts";
 import type { Delivery } from "./fetch.ts";
@@ -9,6 +9,8 @@ import { transferAside } from "./transfer-thread.ts";
 /** Another gateway, or another hub, that is closer. */
 export interface Mirror {
   readonly client: HubClient;
+  /** It may have been started with this gateway, and not be reached yet. */
+  readonly isStarting?: () => boolean;
   /** A pull of the repository goes on without it. Called once per pull. */
   readonly onMiss: (repo: string, why: GatewayError) => void;
 }
@@ -79,7 +81,10 @@ export function createFill(
         return;
       } catch (error) {
         if (!isMiss(error)) throw error;
-        miss(toGatewayError(error));
+        const failure = toGatewayError(error);
+        if (failure.code === "hub_unreachable" && first.isStarting?.() === true)
+          throw new GatewayError("mirror_busy", `the mirror is not reached yet: ${failure.message}`);
+        miss(failure);
       }
     }
     await transferAside({ ...order, client, commit, tuning });

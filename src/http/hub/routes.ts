@@ -3,21 +3,25 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ok } from "../../../schemas/route.ts";
 import { clientLeftError, GatewayError } from "../../core/errors.ts";
 import { createLine, type Line } from "../../core/line.ts";
+import type { DesiredStore } from "../../desired/store.ts";
 import type { Executor } from "../../execute/executor.ts";
 import { stillPulling } from "../../hub/errors.ts";
-import type { RunningAction } from "../../plan/actions.ts";
-import { isOfRepo } from "../../plan/observed.ts";
+import { callerHeader } from "../../hub/http.ts";
 import type { Loop } from "../../reconcile/loop.ts";
 import { clientLeft } from "../server/call.ts";
 import { installFamily } from "../server/family.ts";
 import { installRoutes, routesOf } from "../server/route.ts";
 import { sendFile } from "./send-file.ts";
-import { type ServedFile, type ServedRevision, servedAt } from "./served.ts";
+import { isComing, type ServedFile, type ServedRevision, servedAt } from "./served.ts";
 import { modelInfo, treeEntry } from "./shapes.ts";
 
 export interface HubServingDeps {
   readonly loop: Pick<Loop, "last">;
   readonly executor: Pick<Executor, "running">;
+  readonly store: Pick<DesiredStore, "current">;
+  /** Reads gateway.yaml; resolves when it is applied or found wrong. */
+  readonly readFile: () => Promise<void>;
+  readonly gatewayId: string;
   readonly cutOff: AbortSignal;
   readonly fileQueue: Line;
 }
@@ -42,7 +46,7 @@ export const hubServingRoutes = [
     summary: "Get a repository, as the hub has it",
     params: { owner, name },
     response: ok("With the commit of its main branch.", object),
-    handler: (deps, request, reply) => modelInfo(revisionOf(deps, request, reply)),
+    handler: async (deps, request, reply) => modelInfo(await revisionOf(deps, request, reply)),
   }),
   get("/hub/api/models/:owner/:name/revision/:revision", {
     config,
@@ -50,7 +54,7 @@ export const hubServingRoutes = [
     summary: "Get a revision of a repository",
     params: { owner, name, revision },
     response: ok("With its commit and the files that are here.", object),
-    handler: (deps, request, reply) => modelInfo(revisionOf(deps, request, reply)),
+    handler: async (deps, request, reply) => modelInfo(await revisionOf(deps, request, reply)),
   }),
   get("/hub/api/models/:owner/:name/refs", {
     config,
@@ -58,8 +62,8 @@ export const hubServingRoutes = [
     summary: "List the branches of a repository",
     params: { owner, name },
     response: ok("The main branch.", object),
-    handler: (deps, request, reply) => {
-      const { commit } = revisionOf(deps, request, reply);
+    handler: async (deps, request, reply) => {
+      const { commit } = await revisionOf(deps, request, reply);
       return { branches: [{ name: "main", ref: "refs/heads/main", targetCommit: commit }], converts: [], tags: [] };
     },
   }),
@@ -70,9 +74,9 @@ export const hubServingRoutes = [
     description: "Verified files only. With `recursive=true` those in folders too.",
     params: { owner, name, revision },
     response: ok("Each file with its size and SHA-256.", { type: "array", items: object }),
-    handler: (deps, request, reply) => {
+    handler: async (deps, request, reply) => {
       const { recursive } = request.query as { readonly recursive?: string };
-      const { files } = revisionOf(deps, request, reply);
+      const { files } = await revisionOf(deps, request, reply);
       return files.filter(({ path }) => recursive === "true" || !path.includes("/")).map(treeEntry);
     },
   }),
@@ -102,54 +106,52 @@ export function installHubServing(app: FastifyInstance, deps: Omit<HubServingDep
 }
 
 async function download(deps: HubServingDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { commit, file } = fileOf(deps, request, reply);
+  const { commit, file } = await fileOf(deps, request, reply);
   const over = await deps.fileQueue.take(clientLeft(reply));
   try {
-    if (!(await sendFile(file, commit, request, reply, deps.cutOff))) throw absence(deps, request, reply);
+    if (!(await sendFile(file, commit, request, reply, deps.cutOff))) throw await absence(deps, request, reply);
   } finally {
     over();
   }
   return reply;
 }
 
-function fileOf(
+async function fileOf(
   deps: HubServingDeps,
   request: FastifyRequest,
   reply: FastifyReply,
-): { readonly commit: string; readonly file: ServedFile } {
-  const { commit, files } = revisionOf(deps, request, reply);
+): Promise<{ readonly commit: string; readonly file: ServedFile }> {
+  const { commit, files } = await revisionOf(deps, request, reply);
   const { "*": path = "" } = request.params as Readonly<Record<string, string>>;
   // Only what the scan has found: a path that leaves its folder is in no list.
   const file = files.find((each) => each.path === path);
-  if (!file) throw absence(deps, request, reply);
+  if (!file) throw await absence(deps, request, reply);
   return { commit, file };
 }
 
-function revisionOf(deps: HubServingDeps, request: FastifyRequest, reply: FastifyReply): ServedRevision {
+async function revisionOf(deps: HubServingDeps, request: FastifyRequest, reply: FastifyReply): Promise<ServedRevision> {
   const { revision: asked = "main" } = request.params as Readonly<Record<string, string>>;
   const { cache, inventory } = deps.loop.last()?.observed ?? {};
   if (cache?.state === "unknown") throw new GatewayError("cache_unwritable", cache.why);
   const found = cache && inventory ? servedAt(cache.value, inventory, repoOf(request), asked) : null;
-  if (!found) throw absence(deps, request, reply);
+  if (!found) throw await absence(deps, request, reply);
   return found;
 }
 
 /** Clients of the hub read the header. What is being pulled here is worth waiting for. */
-function absence({ loop, executor }: HubServingDeps, request: FastifyRequest, reply: FastifyReply): GatewayError {
+async function absence(deps: HubServingDeps, request: FastifyRequest, reply: FastifyReply): Promise<GatewayError> {
   const repo = repoOf(request);
-  // A pull that has ended may be in no pass yet.
-  const running = [...executor.running(), ...(loop.last()?.running ?? [])];
-  if (running.some((each) => isPullOf(repo, each))) {
+  // Replicas that all get another file at once: this one may not have read it yet.
+  await deps.readFile();
+  // This gateway's own pull would wait for itself.
+  const isOwn = request.headers[callerHeader] === deps.gatewayId;
+  if (!isOwn && isComing(repo, deps.executor.running(), deps.loop.last(), deps.store.current())) {
     void reply.header("x-error-code", stillPulling);
     return new GatewayError("mirror_busy", `${repo} is being pulled here`, { retryAfterMs: pullingMs });
   }
   // Without a name from the request: not every character may stand in a header.
   void reply.headers({ "x-error-code": "EntryNotFound", "x-error-message": "Entry not found" });
   return new GatewayError("not_found", `this gateway has no verified file of that name and revision of ${repo}`);
-}
-
-function isPullOf(repo: string, { action }: RunningAction): boolean {
-  return action.kind === "model.pull" && isOfRepo(action.model, [repo]);
 }
 
 function repoOf({ params }: FastifyRequest): string {

@@ -1,7 +1,9 @@
-// Which files of the model cache other machines may fetch: those whose checksum this gateway has verified itself. Pure.
+// Which files of the model cache other machines may fetch: those whose checksum this gateway has verified itself; and for which they
+// may wait. Pure.
 import { commitOf } from "../../cache/layout/cached-repo.ts";
 import { isCommit } from "../../core/ids.ts";
-import type { CacheSnapshot, InventoryEntry } from "../../plan/observed.ts";
+import type { RunningAction } from "../../plan/actions.ts";
+import { type CacheSnapshot, type InventoryEntry, isOfRepo } from "../../plan/observed.ts";
 import { storedFile } from "../../plan/removals.ts";
 
 export interface ServedFile {
@@ -39,4 +41,25 @@ export function servedAt(
     return [{ path, size, digest: stored.blob, place: `${cached.root}/snapshots/${commit}/${path}` }];
   });
   return files.length === 0 ? null : { repo, commit, files };
+}
+
+interface SeenDocument {
+  readonly generation: number;
+}
+
+type Running = readonly Pick<RunningAction, "action">[];
+
+/** Not what is only named in the document: its pull may have failed, or be held. `last`: the newest pass. */
+export function isComing(
+  repo: string,
+  running: Running,
+  last: { readonly desired: SeenDocument; readonly running: Running } | null,
+  current: SeenDocument & { readonly document: { readonly models: readonly { readonly id: string }[] } },
+): boolean {
+  // A pull that has ended may be in no pass yet, and neither may a document that has just changed.
+  const pulls = [...running, ...(last?.running ?? [])].flatMap(({ action }) =>
+    action.kind === "model.pull" ? action.model : [],
+  );
+  const named = current.generation === last?.desired.generation ? [] : current.document.models.map(({ id }) => id);
+  return [...pulls, ...named].some((id) => isOfRepo(id, [repo]));
 }

@@ -106,6 +106,10 @@ describe("a pull with a mirror", () => {
     const other = await world(t);
     other.hub.addRepo(repo, { files });
     await other.mirrorHub.close();
+    // It may have been started at the same time.
+    const starting = { ...other.mirror, isStarting: () => true };
+    assert.equal((await other.refusal(id, { mirror: starting })).code, "mirror_busy");
+    assert.deepEqual([other.hub.sentBytes(path), other.missed], [0, []]);
     await other.pull(id, { mirror: other.mirror });
     assert.deepEqual(
       other.missed.map(({ code, message }) => [code, /refuses connections/.test(message)]),

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import type { CachedRepo } from "../../../../src/cache/layout/cached-repo.ts";
 import { type FilePart, partOf } from "../../../../src/http/hub/range.ts";
-import { servedAt } from "../../../../src/http/hub/served.ts";
+import { isComing, servedAt } from "../../../../src/http/hub/served.ts";
 import { fileHeaders, treeEntry } from "../../../../src/http/hub/shapes.ts";
 import type { InventoryEntry } from "../../../../src/plan/observed.ts";
 
@@ -68,6 +68,33 @@ describe("what is served", () => {
     assert.deepEqual(treeEntry({ ...served, digest: sha1 }), { type: "file", oid: sha1, size: 10, path: "a.gguf" });
     assert.equal(fileHeaders(served, commit)["x-linked-etag"], `"${sha256}"`);
     assert.equal(fileHeaders({ ...served, digest: sha1 }, commit)["x-linked-etag"], undefined);
+  });
+});
+
+describe("what is worth waiting for", () => {
+  const model = "Acme/demo:Q8_0";
+  const pull = {
+    kind: "model.pull",
+    key: `model/${model}`,
+    model,
+    revision: undefined,
+    reason: "",
+    message: "",
+  } as const;
+  const pulling = [{ action: { ...pull, disrupts: [] } }];
+  const current = { generation: 2, document: { models: [{ id: model }] } };
+  const pass = { desired: { generation: 2 }, running: [] };
+
+  it("is what a pull brings or has just brought, and what a document names that no pass has seen", () => {
+    assert.ok(isComing("acme/demo", pulling, pass, current));
+    assert.ok(isComing("acme/demo", [], { ...pass, running: pulling }, current));
+    for (const last of [null, { ...pass, desired: { generation: 1 } }])
+      assert.ok(isComing("acme/demo", [], last, current));
+  });
+
+  it("is nothing else of another repository, and no model whose pull has failed or is held", () => {
+    assert.ok(!isComing("acme/else", pulling, null, current));
+    assert.ok(!isComing("acme/demo", [], pass, current));
   });
 });
 
