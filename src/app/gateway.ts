@@ -135,8 +135,6 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
     const wait = { generation: 0, timeoutMs: settings.startTimeoutMs, test: () => true };
     await loop.waitFor({ ...wait, signal: signal ?? stopping });
     void core.engine.prepare(stopping);
-    // Makes the OpenAPI document, in 35 ms and more: now the router starts, and there is no stream that it could hold up.
-    app.swagger();
     isServing = true;
     const needsKey = (): boolean => !isLoopback(settings.host) || keys.areRequired();
     return { url, journal: core.journal, status, needsKey, stop };

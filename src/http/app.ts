@@ -125,7 +125,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     done(!stopping.aborted || request.method === "GET" ? undefined : stoppingError());
   });
 
-  installOpenApi(app, () => deps.own.status().gateway.version);
+  installOpenApi(app);
   const scope = (prefix: string, routes: (scope: FastifyInstance) => void): void => {
     // Async: what a plain function threw would end the process.
     void app.register(async (inner) => routes(inner), { prefix });

@@ -1,5 +1,4 @@
-// The OpenAPI document: what @fastify/swagger makes of the routes that are served, with our errors, keys and shared schemas.
-import swagger, { type FastifyDynamicSwaggerOptions } from "@fastify/swagger";
+// The OpenAPI document of the routes that are served, made when it is asked for.
 import type { FastifyInstance, RouteOptions } from "fastify";
 import {
   compatErrorSchema,
@@ -48,57 +47,86 @@ const securitySchemes = {
   apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
 } as const;
 
-/** Call it before the routes are registered; `app.swagger()` is the document. `version` is asked for when it is made. */
-export function installOpenApi(app: FastifyInstance, version: () => string): void {
-  const components = createComponents();
-  const options: FastifyDynamicSwaggerOptions = {
-    openapi: {
-      openapi: "3.1.0",
-      info: { title: "Model Gateway", version: "", description, license: { name: "MIT", identifier: "MIT" } },
-      servers: [{ url: "/" }],
-      tags: Object.values(families).map(({ tag, description }) => ({ name: tag, description })),
-      components: { securitySchemes },
-    },
-    convertConstToEnum: false,
-    transform: ({ url, route }) => {
+declare module "fastify" {
+  interface FastifyInstance {
+    /** The OpenAPI document. */
+    readonly openApi: (version: string) => object;
+  }
+}
+
+type ServedRoute = RouteOptions & { readonly prefix?: string };
+
+/** Call it before the routes are registered. */
+export function installOpenApi(app: FastifyInstance): void {
+  const served: ServedRoute[] = [];
+  app.addHook("onRoute", (route) => {
+    // The description says it for all.
+    if (route.method !== "HEAD") served.push(route);
+  });
+  app.decorate("openApi", (version) => {
+    const components = createComponents();
+    const paths: Record<string, Record<string, object>> = {};
+    for (const route of served) {
       const { document } = route.config ?? {};
-      if (!document) throw new Error(`${String(route.method)} ${url} has no description`);
+      if (!document) throw new Error(`${String(route.method)} ${route.url} has no description`);
       const rest = Object.keys(document.params ?? {}).at(-1) ?? "*";
-      return { url: url.replace("*", `:${rest}`), schema: describe(document, route, components) };
-    },
-    transformObject: (made) => {
-      const document = (made as { readonly openapiObject: Readonly<Record<string, object>> }).openapiObject;
-      const info = { ...document["info"], version: version() };
-      return { ...components.complete(document), info } as object;
-    },
-  };
-  void app.register(swagger, options);
+      const path = route.url.replace("*", `:${rest}`).replace(/:(\w+)/g, "{$1}");
+      (paths[path] ??= {})[String(route.method).toLowerCase()] = describe(document, route, components);
+    }
+    return {
+      openapi: "3.1.0",
+      info: { title: "Model Gateway", version, description, license: { name: "MIT", identifier: "MIT" } },
+      servers: [{ url: "/" }],
+      tags: Object.values(families).map(({ tag, description: about }) => ({ name: tag, description: about })),
+      components: { securitySchemes, ...components.parts() },
+      paths,
+    };
+  });
 }
 
 type Components = ReturnType<typeof createComponents>;
 
-/** A route in the terms of @fastify/swagger. */
-function describe(document: RouteSchema, route: RouteOptions & { prefix?: string }, components: Components): object {
-  const { operationId, summary, description, params, querystring, headers, body, response } = document;
+function describe(document: RouteSchema, route: ServedRoute, components: Components): object {
+  const { operationId, summary, description: about, params, querystring, headers, body, response } = document;
   const { family = "own" } = route.config ?? {};
+  const required = (querystring?.["required"] ?? []) as readonly string[];
+  const parameters = [
+    ...parametersIn("path", params, () => true),
+    ...parametersIn("query", querystring?.["properties"] as Record<string, Schema>, (name) => required.includes(name)),
+    ...parametersIn(
+      "header",
+      mapValues(headers ?? {}, (text) => ({ type: "string", description: text })),
+    ),
+  ];
   return {
     operationId: components.isNew(operationId) ? operationId : `${operationId}_${slug(route.prefix ?? "")}`,
     summary,
-    ...(description === undefined ? {} : { description }),
+    ...(about !== undefined && { description: about }),
     tags: [families[family].tag],
     security: securityOf(route),
-    ...(params && { params: { type: "object", properties: params } }),
-    ...(querystring && { querystring: placeProperties(querystring, components) }),
-    ...(headers && {
-      headers: { type: "object", properties: mapValues(headers, (text) => ({ type: "string", description: text })) },
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && {
+      requestBody: {
+        required: true,
+        ...placeContents("content" in body ? (body as Contents) : json(body), components),
+      },
     }),
-    ...(body && { body: placeContents("content" in body ? (body as Contents) : json(body), components) }),
-    response: { ...errorAnswers(document, route, family, components), ...placeAnswers(response, components) },
+    responses: { ...errorAnswers(document, route, family, components), ...placeAnswers(response, components) },
   };
 }
 
-function placeProperties(schema: Schema, { place }: Components): Schema {
-  return { ...schema, properties: mapValues((schema["properties"] ?? {}) as Record<string, Schema>, place) };
+function parametersIn(
+  place: "path" | "query" | "header",
+  schemas: Readonly<Record<string, Schema>> = {},
+  isRequired: (name: string) => boolean = () => false,
+): object[] {
+  return Object.entries(schemas).map(([name, { description: about, ...schema }]) => ({
+    name,
+    in: place,
+    required: isRequired(name),
+    ...(about !== undefined && { description: about }),
+    schema,
+  }));
 }
 
 function placeContents({ content }: Contents, { place }: Components): object {
@@ -106,10 +134,9 @@ function placeContents({ content }: Contents, { place }: Components): object {
 }
 
 function placeAnswers(response: Readonly<Record<number, RouteAnswer>>, components: Components): object {
-  return mapValues(response, ({ description, content }) => ({
-    description,
-    // @fastify/swagger takes `null` for an answer without a body.
-    ...(content ? placeContents({ content }, components) : { type: "null" }),
+  return mapValues(response, ({ description: about, content }) => ({
+    description: about,
+    ...(content && placeContents({ content }, components)),
   }));
 }
 
