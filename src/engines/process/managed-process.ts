@@ -1,6 +1,7 @@
 // One child process in a process group of its own: started, the tail of its output kept, ended for certain.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import { GatewayError, reasonOf, systemCode } from "../../core/errors.ts";
 import { steadyNow } from "../../core/steady.ts";
@@ -39,13 +40,18 @@ const lastOutputMs = 200;
 /** How long a process number is surely not reused. */
 const groupIsOursMs = 10_000;
 
+/** Two levels: other programs get 1.5 times its share of a core that both want. */
+const niceness = 2;
+
 /**
- * Beside an engine that keeps every core busy the gateway waits for one at each step of an answer: the first byte of a stream came 1.5
- * times as late as the router's own, and 1.0 to 1.3 times with this. Its threads and children inherit it.
+ * Beside an engine that keeps every core busy the gateway waits for one at each step of an answer: the first byte of a stream came 1.3
+ * times as late as the router's own, and 1.0 times with this. Its threads and children inherit it. Linux weighs sessions before their
+ * processes where it groups them, and this one has a session of its own.
  */
 function goSecond(pid: number): void {
   try {
-    setPriority(pid, 1);
+    setPriority(pid, niceness);
+    writeFileSync(`/proc/${pid}/autogroup`, String(niceness));
   } catch {
     // Elsewhere it competes as any other.
   }

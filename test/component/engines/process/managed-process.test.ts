@@ -1,6 +1,8 @@
 // Child processes that behave badly: started, followed and ended for certain, with all that they started.
 import assert from "node:assert/strict";
-import { chmod, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, readFile, writeFile } from "node:fs/promises";
+import { getPriority } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { type ManagedProcess, startProcess } from "../../../../src/engines/process/managed-process.ts";
@@ -41,7 +43,17 @@ async function gone(pid: number): Promise<void> {
   await until(`process ${pid} has ended`, async () => !(await isRunning(pid)));
 }
 
+const autogroup = "/proc/self/autogroup";
+const onAutogroups = { skip: existsSync(autogroup) ? false : "this kernel groups no sessions" };
+
 describe("a managed process", { concurrency: true }, () => {
+  it("leaves the first turn to this one, also where sessions are weighed first", onAutogroups, async (t) => {
+    const engine = await start(t);
+    const pid = await engine.ready();
+    assert.equal(getPriority(pid), 2);
+    assert.match(await readFile(`/proc/${pid}/autogroup`, "utf8"), / nice 2$/m);
+  });
+
   it("runs in a group of its own and ends at TERM, before the grace is over", async (t) => {
     const { process: engine, ready } = await start(t);
     assert.equal(await ready(), engine.pid);
