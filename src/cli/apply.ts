@@ -4,7 +4,7 @@ import type { Desired } from "../client/index.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { withGateway } from "./connect.ts";
-import { type DocumentFile, givenDocument } from "./document-file.ts";
+import { type DocumentFile, givenDocument, unlessInvalid } from "./document-file.ts";
 import { showPlan } from "./plan.ts";
 import { printJson } from "./text.ts";
 import { type Outcome, printOutcome, timeoutOf, waitFor } from "./wait.ts";
@@ -17,13 +17,21 @@ export async function applyCommand({ settings, json, force, flags, given }: Comm
     throw new GatewayError("invalid_request", "--timeout is of --wait: add it");
   const seconds = timeoutOf(given("timeout"));
   const file = await givenDocument(given("file"));
-  if (file === null) return 1;
-  if (isTry) return showPlan(await withGateway({ settings }, (client) => client.desired.planApply(file.bytes)), json);
+  if (isTry) {
+    const plan = await unlessInvalid(file, () =>
+      withGateway({ settings }, (client) => client.desired.planApply(file.bytes)),
+    );
+    return plan ? showPlan(plan, json) : 1;
+  }
   const revision = given("revision");
-  const { before, after } = await withGateway({ settings, change: { force } }, async (client) => ({
-    before: await client.desired.get(),
-    after: await client.desired.apply(file.bytes, { revision }),
-  }));
+  const applied = await unlessInvalid(file, () =>
+    withGateway({ settings, change: { force } }, async (client) => ({
+      before: await client.desired.get(),
+      after: await client.desired.apply(file.bytes, { revision }),
+    })),
+  );
+  if (applied === null) return 1;
+  const { before, after } = applied;
   if (json && !isWaiting) return printJson(after);
   if (!json) printApplied(file, before, after);
   if (!isWaiting) return 0;

@@ -3,21 +3,22 @@ import type { Desired } from "../client/index.ts";
 import { equalJson, type Json } from "../core/json.ts";
 import { type Change, listChanges } from "../core/merge-patch.ts";
 import { toTree } from "../desired/document/document.ts";
-import { formatPath } from "../desired/document/validate.ts";
+import { formatPath } from "../desired/document/problem.ts";
 import { redactChange } from "../desired/history/entries.ts";
 import type { CommandLine } from "../settings/settings.ts";
 import { type Color, paintFor } from "./colors.ts";
 import { withGateway } from "./connect.ts";
-import { givenDocument } from "./document-file.ts";
+import { givenDocument, parseDocumentFile, unlessInvalid } from "./document-file.ts";
 import { type DiffLine, fieldDiff } from "./field-diff.ts";
 import { printJson } from "./text.ts";
 
 /** Exit code 2: they differ. */
 export async function diffCommand({ settings, json, given }: CommandLine): Promise<number> {
   const file = await givenDocument(given("file"));
-  if (file === null) return 1;
+  const tree = await unlessInvalid(file, () => parseDocumentFile(file));
+  if (tree === null) return 1;
   const current = await withGateway({ settings }, (client) => client.desired.get());
-  const changes = listChanges(toTree(current.document), file.tree).map((change) => {
+  const changes = listChanges(toTree(current.document), tree).map((change) => {
     const setBy = setByCall(change, current);
     return { ...redactChange(change), setBy, note: setBy === null ? undefined : `set by ${setBy}, which apply leaves` };
   });

@@ -1,9 +1,10 @@
 // A document that is named on the command line: a file, or standard input.
-import { GatewayError, reasonOf } from "../core/errors.ts";
+import { GatewayError, reasonOf, toGatewayError } from "../core/errors.ts";
 import { anyAllowed } from "../core/preset-keys.ts";
+import { problemsIn } from "../core/problem-places.ts";
 import { documentBounds } from "../desired/document/bounds.ts";
 import type { DocumentTree } from "../desired/document/document.ts";
-import { parseBytes, type SourceProblem } from "../desired/document/parse.ts";
+import type { SourceProblem } from "../desired/document/parse.ts";
 import { readBytesIfPresent } from "../state/atomic-file.ts";
 
 export interface DocumentFile {
@@ -36,26 +37,40 @@ async function readInput(): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/**
- * The document of `-f`, for a gateway that has the last word on the options it allows; null where it is none, and every problem
- * is printed. Errors: `invalid_request`.
- */
-export async function givenDocument(
-  path: string | undefined,
-): Promise<(DocumentFile & { readonly tree: DocumentTree }) | null> {
+/** The file of `-f`. Errors: `invalid_request`. */
+export async function givenDocument(path: string | undefined): Promise<DocumentFile> {
   if (path === undefined)
     throw new GatewayError("invalid_request", "name the document with -f FILE; - is standard input");
-  const file = await readDocumentFile(path);
-  const parsed = parseBytes(file.bytes, anyAllowed);
-  if (parsed.ok) return { ...file, tree: parsed.tree };
-  for (const line of problemLines(file.name, parsed)) console.error(line);
-  return null;
+  return readDocumentFile(path);
+}
+
+/** For a gateway that has the last word on the options it allows. Errors: `invalid_document`. */
+export async function parseDocumentFile({ bytes }: DocumentFile): Promise<DocumentTree> {
+  // The parser takes as long to load as all the rest, and a running gateway has it.
+  const { parseBytes, requireValid } = await import("../desired/document/parse.ts");
+  return requireValid(parseBytes(bytes, anyAllowed));
+}
+
+/** Null where the work finds the document invalid: every problem is printed. */
+export async function unlessInvalid<T>({ name }: DocumentFile, work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code, message } = toGatewayError(error);
+    const problems = code === "invalid_document" ? problemsIn(message) : [];
+    if (problems.length === 0) throw error;
+    for (const line of problemLines(name, { problems, more: 0 })) console.error(line);
+    return null;
+  }
 }
 
 /** Every problem as FILE:LINE:COLUMN, as editors and CI read it. */
 export function problemLines(
   name: string,
-  { problems, more }: { readonly problems: readonly SourceProblem[]; readonly more: number },
+  {
+    problems,
+    more,
+  }: { readonly problems: readonly (Omit<SourceProblem, "path"> & { path?: string })[]; readonly more: number },
 ): string[] {
   return [
     ...problems.map(

@@ -2,7 +2,7 @@
 import { commonLines } from "../core/common-lines.ts";
 import { isJsonObject, type Json } from "../core/json.ts";
 import type { Change } from "../core/merge-patch.ts";
-import { formatPath } from "../desired/document/validate.ts";
+import { formatPath } from "../desired/document/problem.ts";
 
 export interface DiffLine {
   /** Added, removed, changed, as it was. */

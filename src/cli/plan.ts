@@ -6,25 +6,28 @@ import { GatewayError } from "../core/errors.ts";
 import type { CommandLine, Settings } from "../settings/settings.ts";
 import { paintFor } from "./colors.ts";
 import { withGateway } from "./connect.ts";
+import { givenDocument, parseDocumentFile, unlessInvalid } from "./document-file.ts";
 import { isEmpty, planLines } from "./plan-text.ts";
 import { printJson, printProblem } from "./text.ts";
 
 /** Exit code 1 also where the document in force is not that of gateway.yaml, and where a pull is sure to fail. */
 export async function planCommand({ settings, json, flags, given }: CommandLine): Promise<number> {
   const path = given("file");
-  // The parser takes as long to load as all the rest.
-  const file = path === undefined ? null : await (await import("./document-file.ts")).givenDocument(path);
-  if (path !== undefined && file === null) return 1;
+  const file = path === undefined ? null : await givenDocument(path);
   const isOffline = flags.includes("offline");
-  const without = async (): Promise<PlanBody> =>
-    (await import("./offline.ts")).offlinePlan(settings, { file, isOffline });
-  const answer = await withGateway({ settings, without }, async (client) => {
-    if (file) return client.desired.planApply(file.bytes, { offline: isOffline });
-    const theirs = await client.plan({ offline: isOffline });
-    if (flags.includes("config")) await requireDocument(settings, theirs);
-    return theirs;
-  });
-  return showPlan(answer, json);
+  const without = async (): Promise<PlanBody> => {
+    if (file) await parseDocumentFile(file);
+    return (await import("./offline.ts")).offlinePlan(settings, { file, isOffline });
+  };
+  const plan = (): Promise<PlanBody> =>
+    withGateway({ settings, without }, async (client) => {
+      if (file) return client.desired.planApply(file.bytes, { offline: isOffline });
+      const theirs = await client.plan({ offline: isOffline });
+      if (flags.includes("config")) await requireDocument(settings, theirs);
+      return theirs;
+    });
+  const found = file ? await unlessInvalid(file, plan) : await plan();
+  return found ? showPlan(found, json) : 1;
 }
 
 /** Answers with the exit code. */

@@ -4,7 +4,8 @@ import { isJsonObject, type JsonObject } from "../core/json.ts";
 import type { PresetAllow } from "../core/preset-keys.ts";
 import { boundProblem, clip } from "./document/bounds.ts";
 import { type DocumentTree, emptyTree, mergeFile, patchInput, toInput } from "./document/document.ts";
-import { formatPath, requireFromFile, type Validation, validateDocument } from "./document/validate.ts";
+import { formatPath } from "./document/problem.ts";
+import { requireFromFile, type Validation, validateDocument } from "./document/validate.ts";
 import { resetTree } from "./reset.ts";
 import type { Applied, Beside, FieldOwner, FileText, Saved } from "./saved.ts";
 

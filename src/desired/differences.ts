@@ -1,7 +1,7 @@
 // In which fields the document differs from the file as it was last applied, and who set them.
 import { type Change, listChanges } from "../core/merge-patch.ts";
 import type { DocumentTree } from "./document/document.ts";
-import { formatPath } from "./document/validate.ts";
+import { formatPath } from "./document/problem.ts";
 import { type FieldOwner, pathKey, type Saved } from "./saved.ts";
 
 /** A field in which the document differs from the file as it was last applied. */

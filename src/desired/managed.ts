@@ -4,7 +4,7 @@ import { GatewayError } from "../core/errors.ts";
 import { readIfPresent } from "../state/atomic-file.ts";
 import { idOf } from "./document/edit-text.ts";
 import { offsetOf } from "./document/parse.ts";
-import { formatPath } from "./document/validate.ts";
+import { formatPath } from "./document/problem.ts";
 
 export function managedBy(configPath: string): (path: readonly string[]) => Promise<GatewayError> {
   return async (path) => {

@@ -1,11 +1,10 @@
 // Parses the text of a gateway.yaml: in a thread, if it is large.
 import { createHash } from "node:crypto";
 import { Worker } from "node:worker_threads";
-import { GatewayError } from "../core/errors.ts";
 import type { PresetAllow } from "../core/preset-keys.ts";
 import type { DocumentTree } from "./document/document.ts";
 import { editText } from "./document/edit-text.ts";
-import { failed, type Parsed, parseBytes } from "./document/parse.ts";
+import { failed, type Parsed, parseBytes, requireValid } from "./document/parse.ts";
 import type { ParseJob } from "./parse-worker.ts";
 import type { FileText } from "./saved.ts";
 
@@ -36,13 +35,7 @@ export function hashOfText(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** Of a call. Errors: `invalid_document` with line, column and field of every problem. */
+/** Of a call. Errors: as {@link requireValid}. */
 export async function readText(bytes: Buffer, presetAllow: PresetAllow): Promise<FileText> {
-  const parsed = await parseApart(bytes, presetAllow);
-  if (parsed.ok) return { tree: parsed.tree, sha256: hashOfText(bytes) };
-  const problems = parsed.problems.map(
-    ({ line, column, path, message }) => `line ${line}, column ${column}: ${path === "" ? "" : `${path}: `}${message}`,
-  );
-  if (parsed.more > 0) problems.push(`and ${parsed.more} more`);
-  throw new GatewayError("invalid_document", problems.join("; "));
+  return { tree: requireValid(await parseApart(bytes, presetAllow)), sha256: hashOfText(bytes) };
 }

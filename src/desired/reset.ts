@@ -3,7 +3,7 @@ import { GatewayError } from "../core/errors.ts";
 import { isJsonObject, type Json } from "../core/json.ts";
 import { type Change, listChanges, setAt } from "../core/merge-patch.ts";
 import type { DocumentTree } from "./document/document.ts";
-import { formatPath } from "./document/validate.ts";
+import { formatPath } from "./document/problem.ts";
 
 /** Errors: `invalid_request` for a field that does not differ from the file. `fields` null: all of them. */
 export function resetTree(applied: DocumentTree, tree: DocumentTree, fields: readonly string[] | null): DocumentTree {

@@ -2,9 +2,9 @@
 import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { GatewayClientError, type PlanBody } from "../client/index.ts";
+import { type Problem, problemsIn } from "../core/problem-places.ts";
 import { Dialog, ErrorNote, Section, useAction, useLoaded, useShell } from "./parts.tsx";
 import { Plan } from "./plan.tsx";
-import { type Problem, problemsIn } from "./problems.ts";
 
 /** ms without typing before the text is checked. */
 const typingMs = 350;

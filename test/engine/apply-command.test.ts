@@ -101,10 +101,7 @@ test("apply and wait", async (t) => {
     // What only the gateway decides.
     const option = await apply(`version: 1\nmodels: [{ id: "${alpha}", preset: { log-file: x } }]\n`);
     assert.equal(option.code, 1);
-    assert.match(
-      option.stderr,
-      /line 2, column \d+: models\[0\]\.preset\.log-file: preset key log-file is not on the list/,
-    );
+    assert.match(option.stderr, /^\S+:2:\d+: models\[0\]\.preset\.log-file: preset key log-file is not on the list/);
     assert.deepEqual([status().generation, status().applied], [before.generation, before.applied]);
   });
 

@@ -4,7 +4,6 @@ import { type CommandLine, type Settings, version } from "../../settings/setting
 import { paintFor } from "../colors.ts";
 import { GatewayAway, withGateway } from "../connect.ts";
 import { printJson } from "../text.ts";
-import { writeBundle } from "./bundle.ts";
 import { type Check, checkLines, failed } from "./check.ts";
 import { type GatewayFacts, gatewayChecks } from "./gateway-checks.ts";
 import { type LocalFacts, localChecks } from "./local-checks.ts";
@@ -13,13 +12,11 @@ import { localFacts } from "./local-facts.ts";
 /** Exit code 1: a check failed. */
 export async function doctorCommand({ settings, flags, json }: CommandLine): Promise<number> {
   const isFirst = flags.includes("pre");
-  const gateway = isFirst ? null : await gatewayFacts(settings);
-  const local = await localFacts(settings, {
-    isFirst,
-    largest: isFirst ? null : await largestModel(settings),
-    // It may have been started with another PATH than this command.
-    binary: gateway && "status" in gateway && "conditions" in gateway.status ? gateway.status.router.binary : null,
-  });
+  const [gateway, largest] = isFirst
+    ? [null, null]
+    : await Promise.all([gatewayFacts(settings), largestModel(settings)]);
+  const status = gateway && "status" in gateway && "conditions" in gateway.status ? gateway.status : null;
+  const local = await localFacts(settings, { isFirst, largest, status });
   const own = gateway === null ? [] : "status" in gateway ? gatewayChecks(gateway) : [gateway];
   const checks = [...localChecks(local), ...own];
   const isWrong = checks.some(({ result }) => result === "failed");
@@ -29,8 +26,10 @@ export async function doctorCommand({ settings, flags, json }: CommandLine): Pro
     for (const line of checkLines(checks, paintFor(stdout), stdout.isTTY ? stdout.columns : undefined))
       console.log(line);
   }
-  if (flags.includes("bundle"))
-    console.error(`${await writeBundle(settings, checks)} is the support archive: look into it before you send it.`);
+  if (flags.includes("bundle")) {
+    const path = await (await import("./bundle.ts")).writeBundle(settings, checks);
+    console.error(`${path} is the support archive: look into it before you send it.`);
+  }
   return isWrong ? 1 : 0;
 }
 

@@ -4,8 +4,8 @@ import { access, lstat, readdir, readFile, realpath } from "node:fs/promises";
 import { freemem } from "node:os";
 import { dirname, join } from "node:path";
 import { readFreeBytes } from "../../cache/download/disk-space.ts";
+import type { StatusBody } from "../../client/index.ts";
 import { reasonOf, toGatewayError } from "../../core/errors.ts";
-import { parseBytes } from "../../desired/document/parse.ts";
 import { locateEngine } from "../../engines/install/locate.ts";
 import { describeEngine } from "../../engines/llama/describe.ts";
 import { tryPort } from "../../engines/process/free-port.ts";
@@ -17,29 +17,32 @@ import { type Settings, version } from "../../settings/settings.ts";
 import { home } from "../../settings/shared.ts";
 import { readBytesIfPresent } from "../../state/atomic-file.ts";
 import { lockHolder } from "../../state/lock.ts";
-import { askHub } from "./hub-facts.ts";
 import type { FolderFacts, LocalFacts } from "./local-checks.ts";
 import { mountOf } from "./mounts.ts";
 import type { UnitFile } from "./unit-file.ts";
 
 interface Known extends Pick<LocalFacts, "largest" | "isFirst"> {
-  /** The running gateway's llama-server. */
-  readonly binary: string | null;
+  /** The whole status of the running gateway. */
+  readonly status: StatusBody | null;
 }
 
-export async function localFacts(settings: Settings, { largest, isFirst, binary }: Known): Promise<LocalFacts> {
+export async function localFacts(settings: Settings, { largest, isFirst, status }: Known): Promise<LocalFacts> {
   const { stateDir, cacheDir, environment, command } = settings;
   const mounts = await readFile("/proc/self/mounts", "utf8").catch(() => "");
   const owner = await lockHolder(stateDir);
-  const [engine, gpus, cache, state, document, hub, units, available] = await Promise.all([
-    engineFacts(settings, binary),
+  const [engine, gpus, cache, state, document, hub, units, available, files, network] = await Promise.all([
+    // It may have been started with another PATH than this command.
+    engineFacts(settings, status?.router.binary ?? null),
     gpuFiles(),
     folderFacts(cacheDir, mounts),
     folderFacts(stateDir, mounts),
-    documentFacts(settings, mounts),
-    askHub(settings),
+    documentFacts(settings, mounts, status?.source),
+    // What it needs is loaded while the engine runs.
+    import("./hub-facts.ts").then(({ askHub }) => askHub(settings)),
     unitFiles(home(environment)),
     availableMemory(),
+    openFiles(settings.maxConnections, owner?.pid ?? "self"),
+    networkFacts(settings, owner?.url ?? null),
   ]);
   return {
     version,
@@ -49,12 +52,12 @@ export async function localFacts(settings: Settings, { largest, isFirst, binary 
     gpus,
     memory: { total: machineMemory(), available },
     largest,
-    openFiles: await openFiles(settings.maxConnections, owner?.pid ?? "self"),
+    openFiles: files,
     cache,
     state,
     document,
     hub,
-    network: await networkFacts(settings, owner?.url ?? null),
+    network,
     units,
     stopGraceMs: settings.stopGraceMs,
     commands: {
@@ -121,7 +124,11 @@ async function nearestFolder(path: string): Promise<string> {
   return isThere || dirname(path) === path ? path : nearestFolder(dirname(path));
 }
 
-async function documentFacts({ configPath, presetAllow }: Settings, mounts: string): Promise<LocalFacts["document"]> {
+async function documentFacts(
+  { configPath, presetAllow }: Settings,
+  mounts: string,
+  source: StatusBody["source"] | undefined,
+): Promise<LocalFacts["document"]> {
   const isConfigMap = await lstat(join(dirname(configPath), "..data")).then(
     () => true,
     () => false,
@@ -130,6 +137,8 @@ async function documentFacts({ configPath, presetAllow }: Settings, mounts: stri
   try {
     const bytes = await readBytesIfPresent(configPath);
     if (bytes === null) return { ...facts, exists: false, problem: null };
+    if (source?.valid && source.path === configPath) return { ...facts, exists: true, problem: null };
+    const { parseBytes } = await import("../../desired/document/parse.ts");
     const parsed = parseBytes(bytes, presetAllow);
     const [first] = parsed.ok ? [] : parsed.problems;
     return {

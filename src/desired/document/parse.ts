@@ -1,10 +1,12 @@
 // gateway.yaml's text to a document tree, or to every problem in it with line and column. Reads no file.
 import { type CST, type Document, isMap, isScalar, LineCounter, Parser, parseDocument } from "yaml";
+import { GatewayError } from "../../core/errors.ts";
 import { noneAllowed, type PresetAllow } from "../../core/preset-keys.ts";
 import { clip, documentBounds, mostListed, tooLong, tooManyValues } from "./bounds.ts";
 import type { DocumentTree } from "./document.ts";
 import type { Problem } from "./problem.ts";
-import { formatPath, validateDocument } from "./validate.ts";
+import { formatPath } from "./problem.ts";
+import { validateDocument } from "./validate.ts";
 
 export interface SourceProblem {
   /** From 1. */
@@ -51,6 +53,16 @@ export function parseBytes(bytes: Buffer, presetAllow: PresetAllow = noneAllowed
 /** One problem of the whole text. */
 export function failed(message: string, line = 1): Parsed & { ok: false } {
   return { ok: false, problems: [{ line, column: 1, path: "", message: clip(message) }], more: 0 };
+}
+
+/** Errors: `invalid_document` with line, column and field of every problem. */
+export function requireValid(parsed: Parsed): DocumentTree {
+  if (parsed.ok) return parsed.tree;
+  const problems = parsed.problems.map(
+    ({ line, column, path, message }) => `line ${line}, column ${column}: ${path === "" ? "" : `${path}: `}${message}`,
+  );
+  if (parsed.more > 0) problems.push(`and ${parsed.more} more`);
+  throw new GatewayError("invalid_document", problems.join("; "));
 }
 
 const severalDocuments = "more than one document: remove this line and what follows";

@@ -1,4 +1,4 @@
-// A problem of a document, and how its parts are read while their shape is not known. Pure.
+// A problem of a document, its place, and how parts of unknown shape are read. Pure.
 import { isJsonObject } from "../../core/json.ts";
 
 export interface Problem {
@@ -18,4 +18,12 @@ export interface Found extends Problem {
 export function listIn(value: unknown, key: string): readonly unknown[] {
   const list = isJsonObject(value) ? value[key] : undefined;
   return Array.isArray(list) ? list : [];
+}
+
+/** `models[2].preset.flash-attn` */
+export function formatPath(path: readonly (string | number)[]): string {
+  return path
+    .map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`))
+    .join("")
+    .replace(/^\./, "");
 }

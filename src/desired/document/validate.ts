@@ -14,7 +14,7 @@ import { isVoiceId } from "../../speech/voices.ts";
 import { boundProblem, clip, mostListed } from "./bounds.ts";
 import { type DocumentTree, toTree } from "./document.ts";
 import { firstIndexes, nameProblems } from "./names.ts";
-import { type Found, listIn, type Problem } from "./problem.ts";
+import { type Found, formatPath, listIn, type Problem } from "./problem.ts";
 import { validate as matchesSchema } from "./schema-check.ts";
 import { variantProblems } from "./variants.ts";
 
@@ -210,14 +210,6 @@ function speechProblems(value: unknown): Problem[] {
   if (typeof voice === "string" && voicePattern.test(voice) && !isVoiceId(voice))
     problems.push({ path: ["speech", "synthesis", "voice"], message: `${JSON.stringify(voice)} is no voice's id` });
   return problems;
-}
-
-/** `models[2].preset.flash-attn` */
-export function formatPath(path: readonly (string | number)[]): string {
-  return path
-    .map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`))
-    .join("")
-    .replace(/^\./, "");
 }
 
 /** Fields that only gateway.yaml may set: they name files of this machine, so a license key is not enough. */

@@ -8,7 +8,7 @@ import { redacted, redactText } from "../../core/redact.ts";
 import { createSerial } from "../../core/serial.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
 import type { DocumentTree } from "../document/document.ts";
-import { formatPath } from "../document/validate.ts";
+import { formatPath } from "../document/problem.ts";
 import type { DesiredStore } from "../store.ts";
 import {
   caughtUp,

@@ -3,7 +3,7 @@ import { generationSchema, historySchema, resetSchema } from "../../../schemas/h
 import { ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { toInput } from "../../desired/document/document.ts";
-import { formatPath } from "../../desired/document/validate.ts";
+import { formatPath } from "../../desired/document/problem.ts";
 import type { HistoryBook } from "../../desired/history/book.ts";
 import { fieldsOf, type HistoryEntry } from "../../desired/history/entries.ts";
 import { routesOf } from "../server/route.ts";

@@ -2,7 +2,8 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from "fastify";
 import { GatewayError } from "../../core/errors.ts";
-import { formatPath, pathOf } from "../../desired/document/validate.ts";
+import { formatPath } from "../../desired/document/problem.ts";
+import { pathOf } from "../../desired/document/validate.ts";
 
 const exact = new Ajv({ allErrors: true, verbose: true });
 /** A query is text: numbers are read from it. */

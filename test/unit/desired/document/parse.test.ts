@@ -4,7 +4,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { toDesired } from "../../../../src/desired/document/document.ts";
 import { parseSource, type SourceProblem } from "../../../../src/desired/document/parse.ts";
-import { formatPath, validateDocument } from "../../../../src/desired/document/validate.ts";
+import { formatPath } from "../../../../src/desired/document/problem.ts";
+import { validateDocument } from "../../../../src/desired/document/validate.ts";
 
 const whole = `# yaml-language-server: $schema=../schemas/gateway.schema.json
 version: 1

@@ -1,7 +1,7 @@
 // The places in the message about a wrong document.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { problemsIn } from "../../../src/page/problems.ts";
+import { problemsIn } from "../../../src/core/problem-places.ts";
 
 test("each problem has its line; a message without a place has none", () => {
   assert.deepEqual(
