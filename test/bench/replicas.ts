@@ -106,7 +106,7 @@ async function run(): Promise<void> {
   const t: Ending = { after: (fn) => void endings.push(fn) };
   try {
     const replicas: Replica[] = [];
-    const options = { document: documentOf([]), models: [repo], flags: () => ["--queue-limit", "1000"] };
+    const options = { document: documentOf([]), models: [repo], flags: ["--queue-limit", "1000"] };
     for (let at = 0; at < 3; at++) replicas.push(await startReplica(t, at, options));
     const url = await balance(t, replicas);
     await seesAll(url, replicas);

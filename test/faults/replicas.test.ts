@@ -1,6 +1,7 @@
 // Three gateways with one document behind HAProxy, by the shipped file: one pull for all, what a kill costs, a restart that costs nothing.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { freePort } from "../../src/engines/process/free-port.ts";
 import { commandHere } from "../support/command.ts";
 import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { modelBytes, slowModel } from "../support/models.ts";
@@ -26,36 +27,52 @@ test("three gateways with one document behind HAProxy", async (t) => {
   const hub = await startLoopbackHub(t);
   const bytes = Buffer.from(modelBytes(slowModel("shared")));
   hub.addRepo(repo, { files: { [path]: bytes } });
-  const environment = { HF_ENDPOINT: hub.endpoint };
-  const empty = "version: 1\nmodels: []\n";
-  // All have the same flags: the first one's mirror is itself.
-  let mirror: string | undefined;
-  const flags = (own: string): readonly string[] => ["--hub-mirror", `${(mirror ??= own)}/hub`];
-  const options = { document: empty, environment, flags };
-  const first = await startReplica(t, 0, options);
-  const others = await Promise.all([1, 2].map((at) => startReplica(t, at, options)));
+  const ports = [await freePort(), await freePort(), await freePort()];
+  const start = (at: number): Promise<Replica> => {
+    const flags = ["--hub-mirror", `http://127.0.0.1:${ports[0]}/hub`];
+    return startReplica(t, at, { document, environment: { HF_ENDPOINT: hub.endpoint }, flags, port: ports[at] });
+  };
+  // The one that pulls may be the last that is up. All have the same flags: its mirror is itself.
+  const starting = Promise.all([start(1), start(2)]);
+  for (const port of ports.slice(1)) await until("it waits for the mirror", () => isWaiting(port));
+  const first = await start(0);
+  const others = await starting;
   const replicas = [first, ...others];
   const compare = async (): Promise<number | null> =>
     (await commandHere(first.folders, ["status", "--all", replicas.map(({ url }) => url).join()])).code;
-  const agree = (count: number): Promise<unknown> =>
-    until(`they have ${count} hashes`, async () => (await documentHashes(replicas)).size === count);
 
-  await t.test("a document that changes on all at once: one hash, and one download from the hub", async () => {
-    await first.folders.writeConfig(empty.replace("version", "suspend: true\nversion"));
-    await agree(2);
-    assert.equal(await compare(), 1);
-    await Promise.all(replicas.map(({ folders }) => folders.writeConfig(document)));
-    await agree(1);
+  await t.test("all start with one document: one download from the hub", async () => {
     for (const replica of replicas) await until("it has the model", () => has(replica));
-    assert.equal(await compare(), 0);
     // `Fits` of what is not here yet reads the header, at most its first MiB.
     assert.ok(hub.sentBytes(path) < bytes.length + replicas.length * 1024 ** 2, `${hub.sentBytes(path)} bytes`);
+  });
+
+  await t.test("a changed document: one hash", async () => {
+    const agree = (count: number): Promise<unknown> =>
+      until(`they have ${count} hashes`, async () => (await documentHashes(replicas)).size === count);
+    const changed = document.replace('"version"', '"pruneAfter":30,"version"');
+    await first.folders.writeConfig(changed);
+    await agree(2);
+    assert.equal(await compare(), 1);
+    for (const other of others) await other.folders.writeConfig(changed);
+    await agree(1);
+    assert.equal(await compare(), 0);
   });
 
   const url = await balance(t, replicas);
   await seesAll(url, replicas);
 
-  await t.test("one is killed: only its own streams end", async () => {
+  const gatewayOf = async (session: string): Promise<string | null> => {
+    const response = await fetch(`${url}/v1/models`, { headers: { "x-session-id": session } });
+    return response.headers.get("x-gateway");
+  };
+  const sessions = ["a", "b", "c", "d", "e", "f"];
+
+  await t.test("one is killed: only its own streams end, and its sessions go to another one", async () => {
+    const before = new Map<string, string | null>();
+    for (const session of sessions) before.set(session, await gatewayOf(session));
+    for (const [session, gateway] of before) assert.equal(await gatewayOf(session), gateway);
+    assert.equal(new Set(before.values()).size, replicas.length);
     // The one whose stream began last: it has most of it ahead.
     let last: string | null = null;
     let begun = 0;
@@ -69,7 +86,15 @@ test("three gateways with one document behind HAProxy", async (t) => {
     const victim = replicas.find(({ name }) => name === last);
     victim?.serve.process.kill("SIGKILL");
     const clients = startClients(url, { model, max_tokens: 1 }, 4, pauseMs);
+    for (const [session, gateway] of before) {
+      const now = await gatewayOf(session);
+      assert.equal(now === gateway, gateway !== victim?.name);
+      assert.equal(await gatewayOf(session), now);
+    }
     const replies = await Promise.all(all);
+    // Each had as many of those without a session.
+    for (const { name } of replicas)
+      assert.equal(replies.filter(({ gateway }) => gateway === name).length, streams / replicas.length);
     const lost = replies.filter(isLost);
     assert.ok(lost.length > 0 && lost.length < streams, JSON.stringify(replies));
     assert.ok(
@@ -94,6 +119,11 @@ test("three gateways with one document behind HAProxy", async (t) => {
     assert.deepEqual((await long.stop()).filter(isLost), []);
   });
 });
+
+async function isWaiting(port: number): Promise<boolean> {
+  const response = await fetch(`http://127.0.0.1:${port}/status`).catch(() => null);
+  return (await response?.text())?.includes("MirrorBusy") ?? false;
+}
 
 async function has({ url }: Replica): Promise<boolean> {
   const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { readonly data: readonly { id: string }[] };

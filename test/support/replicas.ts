@@ -21,8 +21,8 @@ export interface Replica {
 
 interface ReplicaOptions {
   readonly document: string;
-  /** With its own address. */
-  readonly flags?: (url: string) => readonly string[];
+  readonly flags?: readonly string[];
+  readonly port?: number | undefined;
   readonly environment?: Readonly<Record<string, string>>;
   /** What its cache has before it starts. */
   readonly models?: readonly string[];
@@ -32,23 +32,22 @@ interface ReplicaOptions {
 export async function startReplica(
   t: Ending,
   at: number,
-  { document, flags = () => [], environment = {}, models = [] }: ReplicaOptions,
+  { document, flags = [], port = 0, environment = {}, models = [] }: ReplicaOptions,
 ): Promise<Replica> {
   const folders = await makeFolders(t);
   for (const repo of models) await cacheTalker(folders, repo);
   await folders.writeConfig(document);
-  const port = String(await freePort());
-  const url = `http://127.0.0.1:${port}`;
+  const own = String(port || (await freePort()));
   // Longer than HAProxy's checks take to see it.
-  const usual = ["--port", port, "--writes", "file", "--stop-delay", "4", "--stop-grace", "60", "--log-level", "error"];
+  const usual = ["--port", own, "--writes", "file", "--stop-delay", "4", "--stop-grace", "60", "--log-level", "error"];
   const serve = async (): Promise<RunningCommand> => {
-    const running = await startCommand(t, folders, ["serve", ...usual, ...flags(url)], environment);
+    const running = await startCommand(t, folders, ["serve", ...usual, ...flags], environment);
     await running.output(/Ready\./);
     return running;
   };
   const replica: Replica = {
     name: `gateway-${at + 1}`,
-    url,
+    url: `http://127.0.0.1:${own}`,
     folders,
     serve: await serve(),
     restart: async () => {
