@@ -1,6 +1,8 @@
 // Estimates by question: what is kept in memory.json, what is being asked, and what cannot be known.
 import { stat } from "node:fs/promises";
+import { actionBackoff, backoffDelay } from "../core/backoff.ts";
 import { GatewayError, isAbsent, toGatewayError } from "../core/errors.ts";
+import { steadyNow } from "../core/steady.ts";
 import type { FitTool } from "../engines/llama/fit-params.ts";
 import type { MemoryBook } from "./book.ts";
 import { type ByDevice, type Estimate, type Need, needOf } from "./need.ts";
@@ -9,17 +11,26 @@ import { pathsIn, type Question } from "./question.ts";
 
 export type Estimates = ReturnType<typeof createEstimates>;
 
+interface Failure {
+  readonly error: GatewayError;
+  /** In a row. */
+  readonly count: number;
+  readonly at: number;
+}
+
 export function createEstimates(options: {
   readonly book: MemoryBook;
   /** What llama-fit-params prints. Errors: `engine_failed`, `cancelled`. */
   readonly run: (tool: FitTool, args: readonly string[]) => Promise<string>;
   readonly totals: OracleOptions["totals"];
+  /** ms */
+  readonly now?: () => number;
 }) {
-  const { book, run, totals } = options;
+  const { book, run, totals, now = steadyNow } = options;
   /** null: llama-server has none; undefined: there is no llama-server. */
   let tool: FitTool | null | undefined;
   /** By key: why it cannot be known. */
-  const failures = new Map<string, GatewayError>();
+  const failures = new Map<string, Failure>();
   /** By key: questions that are being answered. */
   const flights = new Map<string, Promise<Estimate>>();
   const oracle = createOracle({
@@ -32,6 +43,8 @@ export function createEstimates(options: {
 
   const keyOf = (question: Question): string => `${tool?.build ?? ""} ${question.key}`;
 
+  const isRefused = (question: Question): boolean => failures.get(keyOf(question))?.error.code === "engine_refused";
+
   async function asked(key: string, question: Question): Promise<Estimate> {
     try {
       const found = await oracle(question);
@@ -40,7 +53,8 @@ export function createEstimates(options: {
     } catch (error) {
       await requireFiles(question);
       const failure = toGatewayError(error);
-      if (failure.code !== "cancelled") failures.set(key, failure);
+      const count = (failures.get(key)?.count ?? 0) + 1;
+      if (failure.code !== "cancelled") failures.set(key, { error: failure, count, at: now() });
       throw error;
     } finally {
       flights.delete(key);
@@ -65,15 +79,24 @@ export function createEstimates(options: {
     estimated: (question: Question): Estimate | null => book.get(keyOf(question)).estimate,
     /** Why it cannot be known; null: it can. */
     why: (question: Question): string | null =>
-      tool === null ? noTool : (failures.get(keyOf(question))?.message ?? null),
+      tool === null ? noTool : (failures.get(keyOf(question))?.error.message ?? null),
     /** A load with these settings would fail too. */
-    isRefused: (question: Question): boolean => failures.get(keyOf(question))?.code === "engine_refused",
+    isRefused,
+    /** It has failed a while ago, maybe for lack of processes or time: it is asked again. */
+    isDue: (question: Question): boolean => {
+      const failure = failures.get(keyOf(question));
+      return (
+        failure !== undefined &&
+        !isRefused(question) &&
+        now() >= failure.at + backoffDelay(failure.count, actionBackoff)
+      );
+    },
     /** Answers from what is kept, else asks. Errors: `engine_refused`, `engine_failed`, `model_not_found`, `cancelled`. */
     ask: async (question: Question): Promise<Estimate> => {
       const key = keyOf(question);
       const [kept, failure] = [book.get(key).estimate, failures.get(key)];
       if (kept) return kept;
-      if (failure?.code === "engine_refused") throw failure;
+      if (failure?.error.code === "engine_refused") throw failure.error;
       const flight = flights.get(key) ?? asked(key, question);
       flights.set(key, flight);
       return flight;

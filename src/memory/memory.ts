@@ -73,13 +73,16 @@ export function createMemory(options: MemoryOptions) {
   function lookUp(upstreamId: string, isUrgent: boolean): Need | null | undefined {
     const model = modelOf(upstreamId);
     if (!estimates.isReady() && whyUnknown(upstreamId) === null) return undefined;
-    const need = model && estimates.known(questionFor(model));
-    if (!model || need || whyUnknown(upstreamId) !== null) return need ?? null;
-    const question = questionFor(model);
+    const question = model && questionFor(model);
+    const need = question && estimates.known(question);
+    if (!question || need) return need ?? null;
+    const isUnknown = whyUnknown(upstreamId) !== null;
+    if (isUnknown && !estimates.isDue(question)) return null;
     // A failure is noted with its question.
     const ask = () => estimates.ask(question).then(ignore, ignore);
     jobs.add(estimates.keyOf(question), ask, isUrgent);
-    return undefined;
+    // What has failed may fail again, after the longest time: no request waits for it.
+    return isUnknown ? null : undefined;
   }
 
   /** The largest context up to the one in force that fits; null: none does. Errors: `engine_failed`, as for settings that it cannot take. */

@@ -1,7 +1,9 @@
 // What llama-fit-params prints, and what is asked of it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { GatewayError } from "../../../src/core/errors.ts";
 import { parseDevices } from "../../../src/engines/llama/devices.ts";
+import { createEstimates } from "../../../src/memory/estimates.ts";
 import { bytesOf } from "../../../src/memory/need.ts";
 import { createOracle, fittedArguments, parseRows } from "../../../src/memory/oracle.ts";
 
@@ -71,4 +73,32 @@ test("of what cannot be understood the beginning is told", async () => {
     oracle(question),
     ({ message }: Error) => /sizes: garbage x+$/.test(message) && message.length < 300,
   );
+});
+
+test("what has failed is asked about again after a backoff; what the engine refuses is not", async () => {
+  let now = 0;
+  let outcome: string | GatewayError = new GatewayError("engine_failed", "spawn EAGAIN");
+  const estimates = createEstimates({
+    book: { get: () => ({ estimate: null, measured: null }), note: () => undefined, close: async () => undefined },
+    run: async () => {
+      if (typeof outcome === "string") return outcome;
+      throw outcome;
+    },
+    totals: async () => new Map(),
+    now: () => now,
+  });
+  estimates.use({ path: "/llama-fit-params", build: "1" });
+  const question = { key: "a", runs: [["--model", process.execPath]], files: [], isFitted: false };
+  const dueAfter = (ms: number): boolean => {
+    now += ms;
+    return estimates.isDue(question);
+  };
+  assert.equal(estimates.isDue(question), false, "it was not asked yet");
+  await assert.rejects(estimates.ask(question), { message: "spawn EAGAIN" });
+  assert.deepEqual([estimates.why(question), dueAfter(4_999), dueAfter(1)], ["spawn EAGAIN", false, true]);
+  await assert.rejects(estimates.ask(question));
+  assert.deepEqual([dueAfter(9_999), dueAfter(1)], [false, true], "twice as long each time");
+  outcome = new GatewayError("engine_refused", "quantized V cache");
+  await assert.rejects(estimates.ask(question));
+  assert.deepEqual([estimates.isRefused(question), dueAfter(1e9)], [true, false]);
 });
