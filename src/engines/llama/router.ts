@@ -99,7 +99,13 @@ export function createRouter(options: RouterOptions) {
   }
 
   const stop = (): Promise<void> =>
-    end(({ client, process }) => client.wake().then(() => process.stop(options.stopGraceMs)));
+    end(async ({ client, process, list }) => {
+      const models = list.models();
+      // One without models sends no event, so it would notice a second later that its subscriber has left; it has nothing to end.
+      const isEmpty = models.state === "known" && models.value.length === 0;
+      await client.wake();
+      return process.stop(isEmpty ? 0 : options.stopGraceMs);
+    });
 
   /** Errors: `router_unavailable` while it is not ready. */
   function ready(): Running {
