@@ -5,17 +5,17 @@ import { withGateway } from "./connect.ts";
 import type { Commands } from "./table/command.ts";
 
 const scripts: Readonly<Record<string, string>> = {
-  // Readline takes the colon of a model's id for the end of a word.
+  // Readline begins a new word behind the colon of a model's id: the line is split here, and what is before the colon left out.
   bash: `_model_gateway() {
-  local words=() word IFS=$'\\n'
-  if declare -F _get_comp_words_by_ref >/dev/null; then _get_comp_words_by_ref -n : -w words -i COMP_CWORD
-  else words=("\${COMP_WORDS[@]}"); fi
-  local current="\${words[COMP_CWORD]}"
+  local line="\${COMP_LINE:0:COMP_POINT}" words word
+  read -ra words <<< "$line"
+  [[ $line == *[[:space:]] ]] && words+=("")
+  local current="\${words[\${#words[@]}-1]}" before="" IFS=$'\\n'
+  [[ $COMP_WORDBREAKS == *:* ]] && before="\${current%"\${current##*:}"}"
   COMPREPLY=()
-  for word in $(model-gateway completion bash -- "\${words[@]:1:COMP_CWORD}" 2>/dev/null); do
-    [[ $word == "$current"* ]] && COMPREPLY+=("$word")
+  for word in $(model-gateway completion bash -- "\${words[@]:1}" 2>/dev/null); do
+    [[ $word == "$current"* ]] && COMPREPLY+=("\${word#"$before"}")
   done
-  if declare -F __ltrim_colon_completions >/dev/null; then __ltrim_colon_completions "$current"; fi
 }
 complete -o default -F _model_gateway model-gateway`,
   zsh: `#compdef model-gateway
@@ -27,9 +27,12 @@ _model_gateway() {
 compdef _model_gateway model-gateway`,
   fish: `function __model_gateway_complete
   set -l words (commandline -opc) (commandline -ct)
-  model-gateway completion fish -- $words[2..-1] 2>/dev/null
+  set -l found (model-gateway completion fish -- $words[2..-1] 2>/dev/null)
+  and string match -q -- "$words[-1]*" $found
+  and printf '%s\\n' $found
+  or __fish_complete_path $words[-1]
 end
-complete -c model-gateway -a '(__model_gateway_complete)'`,
+complete -c model-gateway -f -a '(__model_gateway_complete)'`,
 };
 
 export async function completionCommand({ operands, settings }: CommandLine, commands: Commands): Promise<number> {
