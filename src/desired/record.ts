@@ -22,8 +22,8 @@ export interface EditNews {
   readonly author: Author;
   /** ISO 8601. */
   readonly at: string;
-  /** A file was applied by it. */
-  readonly isApplied: boolean;
+  /** The file that was applied by it. */
+  readonly file: Applied | null;
   /** The model whose files are to be deleted. */
   readonly removal: string | null;
 }
@@ -55,9 +55,10 @@ export async function openRecord(options: RecordOptions) {
     now: () => ({ saved, applied }),
     /** Of what is set now. */
     ownerOf,
-    /** `file`: the file that is applied by it, on disk right after the document and seen together with it. */
+    /** `file`: the file that is applied by it, on disk right after the document. */
     commit: async (tree: DocumentTree, by: Author | string, beside: Beside = {}): Promise<DesiredState> => {
       const owner = ownerOf(by);
+      const { file = null, removal = null } = beside;
       const before = saved.tree;
       const next = afterEdit({ saved, applied }, tree, owner, beside);
       if (next) {
@@ -65,17 +66,16 @@ export async function openRecord(options: RecordOptions) {
         if (tree["prune"] === true && models.length > 0)
           warn("list of models emptied: prune keeps what it named", { models });
         await files.write(join(stateDir, desiredName), textOf(next));
+        show(next);
+        const news = { before, author: authorOf(by), at: owner.at, file, removal: removal?.id ?? null };
+        for (const listener of listeners) listener(state, news);
       }
-      // After the document: a crash in between merges the same edit again, which changes nothing.
-      const { file, removal } = beside;
+      // After the document, which does not wait for it: a crash in between merges the same edit again, which changes nothing.
       if (file && !(applied && isSameText(applied, file))) {
         await files.write(join(stateDir, appliedName), textOf(file));
         applied = file;
+        show(saved);
       }
-      show(next ?? saved);
-      const author = authorOf(by);
-      const news = { before, author, at: owner.at, isApplied: file !== undefined, removal: removal?.id ?? null };
-      if (next) for (const listener of listeners) listener(state, news);
       return state;
     },
     /** Removal marks do not make a new generation. */

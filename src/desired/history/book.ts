@@ -87,7 +87,7 @@ export async function openHistory({
       const { generation, tree } = store.current();
       if (found) change(caughtUp(history, generation, tree, timeNow()));
       else history = { ...history, head: { generation, tree: redactTree(tree) }, base: generation };
-      store.onChange(({ generation, tree, applied }, { before, author, at, isApplied, removal }) => {
+      store.onChange(({ generation, tree }, { before, author, at, file, removal }) => {
         const edit = {
           generation,
           at,
@@ -95,7 +95,7 @@ export async function openHistory({
           key: author.key ?? null,
           peer: author.peer ?? null,
           client: author.client ? shortText(author.client) : null,
-          file: isApplied && applied ? { sha256: applied.sha256, revision: applied.revision } : null,
+          file: file && { sha256: file.sha256, revision: file.revision },
           removal,
         };
         change(withEdit(history, edit, tree, before));
