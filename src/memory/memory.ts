@@ -7,6 +7,7 @@ import type { FitTool } from "../engines/llama/fit-params.ts";
 import { type CachedModel, findCached, type Observed } from "../plan/observed.ts";
 import { ctxSizeIn, effectiveValues, type PresetFile } from "../plan/preset-file.ts";
 import type { MemoryBook } from "./book.ts";
+import { createBounds } from "./bounds.ts";
 import { createEstimates, type Estimates, noTool } from "./estimates.ts";
 import { type FitsFact, fitsFact, refusedFact } from "./fits.ts";
 import { createJobs } from "./jobs.ts";
@@ -155,7 +156,10 @@ export function createMemory(options: MemoryOptions) {
 
 /** What needs nothing but the questions. */
 function readers({ estimates, world }: { readonly estimates: Estimates; readonly world: World }) {
-  const { modelOf, questionFor } = world;
+  const { modelOf, questionFor, contextOf } = world;
+  const bounds = createBounds();
+  /** Names all but the context. */
+  const settingsOf = (model: CachedModel): string => estimates.keyOf(questionFor(model, { "ctx-size": "" }));
   return {
     /** What is known of a need, and nothing is asked; null: nothing. */
     known: (upstreamId: string): Need | null => {
@@ -187,7 +191,14 @@ function readers({ estimates, world }: { readonly estimates: Estimates; readonly
     /** What it took once it was loaded with the present settings. */
     noteMeasured: (upstreamId: string, measured: ByDevice): void => {
       const model = modelOf(upstreamId);
-      if (model) estimates.noteMeasured(questionFor(model), measured);
+      if (!model) return;
+      estimates.noteMeasured(questionFor(model), measured);
+      bounds.note(settingsOf(model), contextOf(model), measured);
+    },
+    /** What it takes at most, by what it took with another context; null: that is not known. */
+    bound: (upstreamId: string): Need | null => {
+      const model = modelOf(upstreamId);
+      return model ? needOf(null, bounds.of(settingsOf(model), contextOf(model))) : null;
     },
   };
 }

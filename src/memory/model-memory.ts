@@ -20,7 +20,7 @@ export function createModelMemory(options: {
   readonly reader: Pick<HostReader, "kills" | "held" | "files">;
   readonly facts: Pick<
     Memory,
-    "need" | "needFor" | "questionWith" | "estimated" | "remedy" | "largest" | "noteMeasured"
+    "need" | "bound" | "needFor" | "questionWith" | "estimated" | "remedy" | "largest" | "noteMeasured"
   >;
   readonly instances: Pick<Instances, "list" | "get" | "detachedUsers">;
   /** Those beside main memory. */
@@ -33,7 +33,11 @@ export function createModelMemory(options: {
 
   /** Placement asks for it at every event, and a question is as long as a model's settings. */
   function need(id: string): Need | null | undefined {
-    if (!needs.has(id)) needs.set(id, facts.need(id));
+    if (needs.has(id)) return needs.get(id);
+    needs.set(id, facts.need(id));
+    // A load does not wait for the answer where there is enough memory whatever that is.
+    const bound = needs.get(id) === undefined ? facts.bound(id) : null;
+    if (bound && fitsIn(bound.bytes, freeNow())) needs.set(id, bound);
     return needs.get(id);
   }
 
@@ -129,6 +133,8 @@ export function createModelMemory(options: {
       const [own, files] = pid === null ? [0, 0] : [reader.held(pid), reader.files(pid)];
       // It has ended, or this is not Linux.
       if (own + files === 0) return;
+      const question = facts.questionWith(id, {});
+      if (question) await facts.needFor(question);
       const main = measuredBytes({ own, files }, facts.estimated(id));
       const after = takesDevices(id) ? await readDevices() : [];
       facts.noteMeasured(id, new Map([...main, ...differences(devicesBefore, after)]));
