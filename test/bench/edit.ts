@@ -11,12 +11,20 @@ import { installedServer } from "../support/engine.ts";
 import { cacheTalker } from "../support/folders.ts";
 import { until } from "../support/scratch.ts";
 
-const rounds = 15;
+const rounds = 21;
 const root = await mkdtemp(join(tmpdir(), "gateway-edit-"));
 const cacheDir = join(root, "hub");
 const id = await cacheTalker({ cacheDir }, "acme/bench");
-const environment = { PATH: process.env["PATH"] ?? "", HF_HUB_CACHE: cacheDir, LLAMA_SERVER: await installedServer() };
+const environment = {
+  PATH: process.env["PATH"] ?? "",
+  HF_HUB_CACHE: cacheDir,
+  LLAMA_SERVER: await installedServer(),
+  NODE_OPTIONS: "--require /tmp/tr.cjs ",
+};
 const undo: (() => Promise<unknown>)[] = [() => rm(root, { recursive: true, force: true })];
+
+/** The router closes connections that it says it keeps. */
+const noReuse = { connection: "close" };
 
 interface Server {
   /** The list of models, as text. */
@@ -32,11 +40,11 @@ async function started(command: readonly [string, ...string[]], api: string): Pr
     return once(child, "exit");
   });
   const server: Server = {
-    list: () => fetch(`${api}/models`).then((answer) => answer.text()),
+    list: () => fetch(`${api}/models`, { headers: noReuse }).then((answer) => answer.text()),
     post: (path, body) =>
       fetch(`${api}${path}`, {
         method: "POST",
-        headers: { "content-type": "application/json" },
+        headers: { ...noReuse, "content-type": "application/json" },
         body: JSON.stringify({ model: id, ...body }),
       }),
   };
@@ -51,31 +59,48 @@ async function listed(server: Server, pattern: RegExp): Promise<void> {
 
 const chat = { messages: [{ role: "user", content: "hi" }], max_tokens: 1 };
 
-async function measure(name: string, server: Server, change: (size: number) => Promise<unknown>): Promise<void> {
-  const times: [listed: number, answered: number][] = [];
-  for (let round = 0; round < rounds; round++) {
-    const size = 1024 + 256 * round;
-    const began = performance.now();
-    await change(size);
-    await listed(server, new RegExp(`"${size}"|: ?${size}\\b`));
-    const listedMs = performance.now() - began;
-    const { status } = await server.post("/chat/completions", chat);
-    if (status !== 200) throw new Error(`${name}: the chat was answered with ${status}`);
-    times.push([listedMs, performance.now() - began]);
-    await server.post("/models/unload", {});
-    await listed(server, /"unloaded"/);
-    // Edits that follow one another closely are made as one.
-    await new Promise((resolve) => setTimeout(resolve, 600));
-  }
-  const figures = ([0, 1] as const).map((which) => {
-    const sorted = times.map((time) => Math.round(time[which])).toSorted((a, b) => a - b);
-    return `${sorted[Math.floor(rounds / 2)]} (${sorted[0]}–${sorted.at(-1)})`;
+interface Row {
+  readonly name: string;
+  readonly server: Server;
+  readonly change: (size: number) => Promise<unknown>;
+  /** Of its first round, in tokens: what a size takes of memory is known once it was asked for. */
+  readonly firstSize: number;
+  readonly times: { readonly listed: number; readonly answered: number }[];
+}
+
+async function measure({ name, server, change, firstSize, times }: Row): Promise<void> {
+  const size = firstSize + 256 * times.length;
+  const began = performance.now();
+  await change(size);
+  await listed(server, new RegExp(`"${size}"|: ?${size}\\b`));
+  const listedMs = performance.now() - began;
+  const { status } = await server.post("/chat/completions", chat);
+  if (status !== 200) throw new Error(`${name}: the chat was answered with ${status}`);
+  times.push({ listed: listedMs, answered: performance.now() - began });
+  await server.post("/models/unload", {});
+  await listed(server, /"unloaded"/);
+  // What follows an edit, such as the history, is not to disturb the next row.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+}
+
+function report({ name, times }: Row, [router]: readonly Row[]): string {
+  const shown = (["listed", "answered"] as const).map((which) => {
+    const sorted = sortedOf(times, which);
+    return `${median(sorted).toFixed(0)} (${sorted[0]?.toFixed(0)}–${sorted.at(-1)?.toFixed(0)})`;
   });
-  console.log(`| ${name} | ${figures.join(" | ")} |`);
+  const ratio = median(sortedOf(times, "answered")) / median(sortedOf(router?.times ?? [], "answered"));
+  return `| ${name} | ${shown.join(" | ")} | ${ratio.toFixed(2)} |`;
+}
+
+function sortedOf(times: Row["times"], which: "listed" | "answered"): number[] {
+  return times.map((time) => time[which]).toSorted((a, b) => a - b);
+}
+
+function median(sorted: readonly number[]): number {
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
 try {
-  console.log("| ms, median (range) | listed | answered |\n|---|---:|---:|");
   const preset = join(root, "preset.ini");
   const writePreset = (size: number): Promise<void> =>
     writeFile(preset, `[*]\noffline = true\n[${id}]\nhf-repo = ${id}\nctx-size = ${size}\n`);
@@ -83,14 +108,7 @@ try {
   const routerPort = await freePort();
   const router = `http://127.0.0.1:${routerPort}`;
   const routerArgs = ["--host", "127.0.0.1", "--port", String(routerPort), "--models-preset", preset, "--no-webui"];
-  await measure(
-    "router alone: preset written, reload",
-    await started([environment.LLAMA_SERVER, ...routerArgs], router),
-    async (size) => {
-      await writePreset(size);
-      await fetch(`${router}/models?reload=1`);
-    },
-  );
+  const alone = await started([environment.LLAMA_SERVER, ...routerArgs], router);
 
   const state = join(root, "state");
   const file = join(state, "gateway.yaml");
@@ -101,14 +119,34 @@ try {
   const port = await freePort();
   const gateway = `http://127.0.0.1:${port}`;
   const inForce = await started(commandLine(["serve", "--port", String(port), "--state", state]), `${gateway}/beta/v1`);
-  await measure("gateway: file saved", inForce, save);
-  await measure("gateway: PATCH", inForce, (size) =>
-    fetch(`${gateway}/api/desired`, {
-      method: "PATCH",
-      headers: { "content-type": "application/merge-patch+json" },
-      body: JSON.stringify({ models: { [id]: { ctxSize: size } } }),
-    }),
-  );
+  const rows: Row[] = [
+    {
+      name: "router alone: preset written, reload",
+      server: alone,
+      firstSize: 1024,
+      times: [],
+      change: async (size) => {
+        await writePreset(size);
+        await fetch(`${router}/models?reload=1`, { headers: noReuse });
+      },
+    },
+    { name: "gateway: file saved", server: inForce, firstSize: 1024, times: [], change: save },
+    {
+      name: "gateway: `PATCH`",
+      server: inForce,
+      firstSize: 1152,
+      times: [],
+      change: (size) =>
+        fetch(`${gateway}/api/desired`, {
+          method: "PATCH",
+          headers: { ...noReuse, "content-type": "application/merge-patch+json" },
+          body: JSON.stringify({ models: { [id]: { ctxSize: size } } }),
+        }),
+    },
+  ];
+  for (let round = 0; round < rounds; round++) for (const row of rows) await measure(row);
+  console.log("| ms, median (range) | listed | answered | of the router alone |\n|---|---:|---:|---:|");
+  for (const row of rows) console.log(report(row, rows));
 } finally {
   for (const step of undo) await step();
 }
