@@ -1,12 +1,12 @@
 // Turns the engine's streams into the answers of Ollama's chat and generate, in pieces or whole.
 import { performance } from "node:perf_hooks";
 import { GatewayError } from "../../core/errors.ts";
-import { eachEvent, frameOf, reframed } from "../../core/event-stream.ts";
+import { eachEvent } from "../../core/event-stream.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Translator } from "../proxy/generation.ts";
 import { streamHeaders } from "../server/raw-reply.ts";
 import { type ChatRecord, createChatRecords, merged } from "./wire/chat-records.ts";
-import { type EventShape, lastShape } from "./wire/plain-text.ts";
+import { type EventShape, type Frame, reframed, shapeOf } from "./wire/plain-text.ts";
 
 /** Stands in a record for its text. */
 const mark = "TEXT";
@@ -26,58 +26,82 @@ export interface AnswerShape {
 export const recordHeaders = streamHeaders("application/x-ndjson");
 
 export function answerTranslator({ model, topLogprobs, stream, read, write }: AnswerShape): Translator {
-  const createdAt = (): string => new Date().toISOString();
-  const records = createChatRecords({ model, topLogprobs, createdAt, now: () => performance.now() });
-  let made: ChatRecord[] = [];
-  /** Of the last event that was parsed; null: it has more than a text. */
+  /** Of the records of a block. */
+  let time = "";
+  const records = createChatRecords({ model, topLogprobs, createdAt: () => time, now: () => performance.now() });
+  const made: ChatRecord[] = [];
+  /** Of the last event that was parsed and had a text alone. */
   let shape: EventShape | null = null;
   let figures: Pick<ChatRecord, "prompt_eval_count" | "eval_count"> = {};
 
-  function parse(block: Buffer): void {
-    let last: unknown = null;
-    eachEvent(block, (data) => {
-      // What cannot be read ends the answer: the client must not take it for whole.
-      last = data === "[DONE]" ? null : read(parseJson(data) ?? { error: "the engine sent what is no JSON" });
-      if (last !== null) made.push(...records.push(last));
+  /** The last chunk of these lines. */
+  function parse(lines: Buffer): unknown {
+    let chunk: unknown = null;
+    eachEvent(lines, (data) => {
+      chunk = data === "[DONE]" ? null : read(parseJson(data) ?? { error: "the engine sent what is no JSON" });
+      if (chunk !== null) made.push(...records.push(chunk));
     });
-    shape = stream && !records.hasFailed() ? lastShape(block, last) : null;
+    return chunk;
   }
 
-  /** Records of events of the known shape, which take no parse; null: not all are. */
-  function cutOut(block: Buffer): Buffer | null {
-    if (!shape) return null;
-    const message = shape.kind === "content" ? { content: mark } : { thinking: mark };
-    const record = Buffer.from(`${JSON.stringify(write(records.piece(message, [])))}\n`).toString("latin1");
+  /** Events of the known shape take no parse. */
+  function translate(block: Buffer): Buffer | null {
+    const lines = block.toString("latin1");
+    let text = "";
+    let frame: Frame | null = null;
+    for (let at = 0; ; ) {
+      if (shape) {
+        frame ??= frameOf(shape);
+        const run = reframed(lines, at, shape, frame);
+        text += run.made;
+        at = run.end;
+      }
+      if (at === lines.length) return text === "" ? null : Buffer.from(text, "latin1");
+      const end = lines.indexOf("\n", at) + 1;
+      const chunk = parse(block.subarray(at, end));
+      text += latin1Of(written());
+      // Not a slice of the block's text, which would be kept with it.
+      const next = shapeOf(block.toString("latin1", at, end + 1), chunk);
+      if (next) [shape, frame] = [next, null];
+      if (records.hasFailed()) shape = null;
+      at = end;
+    }
+  }
+
+  function frameOf({ kind }: EventShape): Frame {
+    const message = kind === "content" ? { content: mark } : { thinking: mark };
+    const record = latin1Of(lineOf(records.piece(message, [])));
     // The last one: the model's name stands before it.
     const at = record.lastIndexOf(mark);
-    return reframed(block, shape, frameOf(record.slice(0, at), record.slice(at + mark.length)));
+    return { before: record.slice(0, at), after: record.slice(at + mark.length) };
   }
 
-  const written = (): string | null => {
-    const lines = made.map((record) => `${JSON.stringify(write(record))}\n`);
-    made = [];
-    return lines.length === 0 ? null : lines.join("");
-  };
+  const lineOf = (record: ChatRecord): string => `${JSON.stringify(write(record))}\n`;
+  const written = (): string => made.splice(0).map(lineOf).join("");
   return {
     family: "native",
     begin: () => (stream ? recordHeaders : null),
     // White space before a record is part of no record; an empty line would be one that cannot be read.
     ...(stream && { waiting: { headers: recordHeaders, tick: " " } }),
     lines: (block) => {
-      const cut = cutOut(block);
-      if (cut) return cut;
+      time = new Date().toISOString();
+      if (stream) return translate(block);
       parse(block);
-      return stream ? written() : null;
+      return null;
     },
     end: () => {
+      time = new Date().toISOString();
       const last = records.end();
       // The exchange renders it, with the reason why the answer was cut.
       if (last instanceof GatewayError) return last;
       figures = last;
       if (!stream) return JSON.stringify(write(merged(made, last)));
-      made.push(last);
-      return written();
+      return lineOf(last);
     },
     count: (meter) => meter.addTokens(figures.prompt_eval_count ?? 0, figures.eval_count ?? 0),
   };
+}
+
+function latin1Of(text: string): string {
+  return Buffer.from(text).toString("latin1");
 }

@@ -1,33 +1,58 @@
-// A shortcut for events that differ in their text alone, as those of a stream do for a second at a time: their texts are copied as
-// they stand, without a parse, a rendering or a string per event. Pure.
-import { type Frame, frameOf } from "../../../core/event-stream.ts";
+// A shortcut for events that differ in their text alone, as those of a stream do for a second at a time: the text of each is copied as
+// it is escaped, without a parse or a rendering. All strings have a character per byte (latin1). Pure.
 import { isJsonObject } from "../../../core/json.ts";
 
 /** Members of a delta: the answer, and what the model thinks. */
 export type TextKind = "content" | "reasoning_content";
 
+/** What stands around a text. */
+export interface Frame {
+  readonly before: string;
+  readonly after: string;
+}
+
 /** Of such events, each with the blank line at its end. */
 export interface EventShape extends Frame {
   readonly kind: TextKind;
+  /** Two texts. */
+  readonly between: string;
 }
 
-const lineFeed = 0x0a;
 /** Characters: a text of millions is too much for the search below. */
 const longest = 65_536;
 
-/** The shape of the last event of a block of whole lines, whose data is the chunk; null if it has more than a text. */
-export function lastShape(block: Buffer, chunk: unknown): EventShape | null {
+/** The inside of a JSON string, of a length for which the search has memory. An empty one makes no record. */
+const inside = /(?:[ !#-[\]-\xff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,65536}/y;
+
+/** Puts another frame around the texts of the events of this shape from there on; `end`: of the last of them. */
+export function reframed(lines: string, from: number, { before, between, after }: EventShape, frame: Frame) {
+  let made = "";
+  let end = from;
+  let isEvent = lines.slice(from, from + before.length) === before;
+  for (let at = from + before.length; isEvent; at = end + before.length) {
+    inside.lastIndex = at;
+    if (!inside.test(lines)) break;
+    const textEnd = inside.lastIndex;
+    // One comparison for the end of this event and the beginning of the next one.
+    isEvent = lines.slice(textEnd, textEnd + between.length) === between;
+    if (!isEvent && lines.slice(textEnd, textEnd + after.length) !== after) break;
+    made += frame.before + lines.slice(at, textEnd) + frame.after;
+    end = textEnd + after.length;
+  }
+  return { made, end };
+}
+
+/** The shape of an event with its blank line, whose data is the chunk; null if it has more than a text. */
+export function shapeOf(event: string, chunk: unknown): EventShape | null {
   const kind = textOf(chunk)?.kind;
-  if (kind === undefined) return null;
-  // Not a slice of the block's text, which would be kept with it.
-  const event = block.toString("latin1", block.lastIndexOf(lineFeed, -3) + 1);
-  if (!event.startsWith("data: {") || !event.endsWith("\n\n") || event.length > longest) return null;
+  if (kind === undefined || event.length > longest) return null;
+  if (!event.startsWith("data: {") || !event.endsWith("\n\n")) return null;
   const [start, text] = new RegExp(`^data:.*?"${kind}":"((?:[^"\\\\]|\\\\.)*)(?=")`).exec(event) ?? [];
   if (start === undefined || text === undefined) return null;
   const [before, after] = [start.slice(0, start.length - text.length), event.slice(start.length)];
   // What was found may be another member of that name: with another text the event must have that one.
   const other = textOf(JSON.parse(`${before}+${text}${after}`.slice("data:".length)));
-  return other?.text === JSON.parse(`"+${text}"`) ? { kind, ...frameOf(before, after) } : null;
+  return other?.text === JSON.parse(`"+${text}"`) ? { kind, before, between: after + before, after } : null;
 }
 
 /** What a chunk has to say, if it is a text alone. */

@@ -4,8 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { GatewayError } from "../../../../src/core/errors.ts";
+import { eachEvent } from "../../../../src/core/event-stream.ts";
+import { parseJson } from "../../../../src/core/json.ts";
 import { answerTranslator } from "../../../../src/http/ollama/answers.ts";
-import { generateRecord } from "../../../../src/http/ollama/wire/chat-records.ts";
+import { type ChatRecord, createChatRecords, generateRecord } from "../../../../src/http/ollama/wire/chat-records.ts";
 import { inBlocks } from "../../../support/line-blocks.ts";
 
 const rest = { created: 1, id: "chatcmpl-1", object: "chat.completion.chunk" };
@@ -135,19 +137,100 @@ test("a huge text, and a space that JSON does not have", () => {
   );
 });
 
-test("random texts come out as they went in, however the bytes are cut", () => {
+const texts = fc.oneof(
+  fc.constantFrom(...oddTexts, "\u007f\u0085\u2028", "data: {}\n\n", "x".repeat(300)),
+  fc.string({ unit: "grapheme", maxLength: 6 }),
+);
+/** As JSON may have them: as they are, or in escapes. */
+const escaped = (json: string): string =>
+  json.replaceAll(/[^\0-~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const token = (text: string): object => ({ id: 4, token: text, logprob: -1, bytes: [1], top_logprobs: [] });
+const call = (text: string): object => ({ tool_calls: [{ index: 0, function: { name: "f", arguments: text } }] });
+const others = [
+  (text: string) => delta({ content: text, reasoning_content: text }),
+  (text: string) => delta({ role: "assistant", content: text }),
+  (text: string) => delta({ content: text }, { logprobs: { content: [token(text)] } }),
+  (text: string) => delta({ content: text }, { index: 1 }),
+  (text: string) => delta({ content: text }, { content: text }),
+  (text: string) => delta(call(text)),
+  (text: string) => event({ choices: [{ index: 0, delta: { content: text } }], content: text, ...rest }),
+  (text: string) => event({ choices: [], usage: { prompt_tokens: text.length, completion_tokens: 1 }, ...rest }),
+  (text: string) => event({ choices: [{ index: 0, delta: { content: text } }], timings: { prompt_n: 1 } }),
+  (text: string) => event({ choices: [{ index: 0, delta: { content: text } }], usage: null, created: 2 }),
+  (text: string) => event({ content: text }),
+  (text: string) => delta({ content: text }).replaceAll("\n", "\r\n"),
+  (text: string) => delta({ content: text }).replace("\n\n", "\n"),
+  (text: string) => delta({ content: text }).replace("data: ", "data:"),
+  () => delta({ content: 1 }),
+  () => delta({ content: null }),
+  () => ": ping\n\n",
+  () => "event: x\n",
+  () => delta({}, { finish_reason: "stop" }),
+];
+const events = fc.oneof(
+  { weight: 4, arbitrary: texts.map((text) => delta({ content: text })) },
+  { weight: 2, arbitrary: texts.map((text) => delta({ reasoning_content: text })) },
+  { weight: 1, arbitrary: texts.map((text) => escaped(delta({ content: text }))) },
+  { weight: 3, arbitrary: fc.tuple(fc.constantFrom(...others), texts).map(([make, text]) => make(text)) },
+);
+/** Rarely: they end the answer. */
+const wrong = fc.constantFrom(
+  'data: {"choices"\n\n',
+  delta({ content: "a" }).replace('"a"', '"\\x"'),
+  event({ error: {} }),
+);
+
+/** All of the records but their times; an error as its message. */
+function comparable(lines: string | Buffer, end: unknown): unknown {
+  const timeless = (name: string, value: unknown): unknown => (/_at$|_duration$/.test(name) ? undefined : value);
+  const records = lines
+    .toString()
+    .split("\n")
+    .filter((line) => line !== "");
+  return [
+    ...records.map((line): unknown => JSON.parse(line, timeless)),
+    end instanceof GatewayError ? end.message : null,
+  ];
+}
+
+test("random events make the records that a parse of each makes, however the bytes are cut", () => {
   fc.assert(
     fc.property(
-      fc.array(fc.string({ unit: "grapheme", minLength: 1, maxLength: 6 }), { maxLength: 12 }),
-      fc.array(fc.nat(2_000), { maxLength: 12 }),
-      (texts, places) => {
-        const bytes = Buffer.from(texts.map((text) => delta({ content: text })).join("") + ending);
-        const sorted = [0, ...places.map((place) => Math.min(place, bytes.length)), bytes.length].sort((a, b) => a - b);
-        const blocks = sorted.slice(1).map((end, index) => bytes.subarray(sorted[index], end));
-        const said = records(blocks)?.map(({ text }) => text);
-        assert.deepEqual(said, [...texts, ""]);
+      fc.array(events, { maxLength: 16 }),
+      fc.option(wrong, { nil: "", freq: 8 }),
+      fc.array(events, { maxLength: 4 }),
+      fc.array(fc.nat(4_000), { maxLength: 12 }),
+      fc.constantFrom("m", 'é/TEXT "$1"'),
+      fc.boolean(),
+      (first, broken, second, places, model, asGenerate) => {
+        const bytes = Buffer.from([...first, broken, ...second, ending].join(""));
+        const write = (record: ChatRecord): object => (asGenerate ? generateRecord(record) : record);
+        const plain = createChatRecords({ model, topLogprobs: 0, createdAt: () => "", now: () => 0 });
+        const expected: ChatRecord[] = [];
+        eachEvent(bytes, (data) => {
+          if (data !== "[DONE]")
+            expected.push(...plain.push(parseJson(data) ?? { error: "the engine sent what is no JSON" }));
+        });
+        const last = plain.end();
+        if (!(last instanceof GatewayError)) expected.push(last);
+
+        const translator = answerTranslator({ model, topLogprobs: 0, stream: true, read: (chunk) => chunk, write });
+        const { made, rest: left } = inBlocks(cutAt(bytes, places), (block) => translator.lines(block));
+        const end = translator.end(left);
+        const text = Buffer.concat(
+          [...made, end instanceof GatewayError ? "" : end].map((part) => Buffer.from(part ?? "")),
+        );
+        assert.deepEqual(
+          comparable(text, end),
+          comparable(expected.map((record) => JSON.stringify(write(record))).join("\n"), last),
+        );
       },
     ),
-    { numRuns: 500 },
+    { numRuns: 1_000 },
   );
 });
+
+function cutAt(bytes: Buffer, places: readonly number[]): readonly Buffer[] {
+  const sorted = [0, ...places.map((place) => Math.min(place, bytes.length)), bytes.length].sort((a, b) => a - b);
+  return sorted.slice(1).map((end, index) => bytes.subarray(sorted[index], end));
+}
