@@ -71,6 +71,7 @@ const anyRoom = rooms.map((room) => `^${room}(/|\\.ts$)`);
 const packages = {
   "@fastify/swagger": "^src/http/server/openapi\\.ts$",
   ajv: "^src/(desired/document/(schema-check|validate)|http/server/validate)\\.ts$",
+  chokidar: "^src/desired/file-source\\.ts$",
   fastify: "^src/(http|app)/",
   ini: "^src/plan/preset-file\\.ts$",
   "json-schema-to-ts": "^schemas/",

@@ -1,9 +1,9 @@
 // gateway.yaml as a source of the document: watches it, applies what its author changed, reports its problems.
 // A broken, half-written, vanished or unreadable file changes nothing.
-import { type FSWatcher, watch } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { createSerial } from "../core/serial.ts";
@@ -29,8 +29,11 @@ const settleMs = 5;
 const halfSettleMs = 50;
 /** ms between an event and the first read: the write that follows a truncation is part of it. */
 const eventMs = 5;
-/** What the gateway writes into the state folder itself: gateway.yaml would be read again for each write. */
-const ownWrites = /^(?:(?:desired|last-applied|history|last-used|inventory|loads|memory)\.json|.+\.[0-9a-f]{8}\.tmp)$/;
+/** A text that was applied or found wrong is read once more after this time. */
+const recheckMs = 400;
+
+/** What the gateway writes into the state folder itself: for each write chokidar looked at it, and gateway.yaml was read again. */
+const ownWrites = /^(?:(?:desired|last-applied|history|last-used|inventory)\.json|.+\.[0-9a-f]{8}\.tmp)$/;
 
 export function unreadSource(path: string): SourceStatus {
   return unapplied(path, "Unread", "not read yet");
@@ -78,6 +81,8 @@ export function watchFileSource(options: FileSourceOptions) {
     seenHash = found.valid || found.reason === "ParseError" ? hash : null;
     if ("bytes" in source && found.valid) appliedBytes = source.bytes.length;
     report(found);
+    // The watcher drops an event that follows another within 5 ms: the write after a truncation, seen as an empty file.
+    if (seenHash !== null) settleIn(recheckMs);
   }
 
   function report(found: SourceStatus): void {
@@ -122,10 +127,14 @@ export function watchFileSource(options: FileSourceOptions) {
     return next;
   }
 
+  function settleIn(ms: number): void {
+    setTimeout(() => void settle(), ms).unref();
+  }
+
   if (options.writesBack === true) store.onChange(() => void settle());
-  const watchers = watchFolders({ ...options, path }, () => setTimeout(() => void settle(), eventMs).unref());
-  // What changed before they watched has no event.
-  void settle();
+  const watcher = watchFolders({ ...options, path }, settleIn);
+  // What changed between the first look and the watcher's own has no event.
+  watcher.on("ready", () => void settle());
   const poll = setInterval(() => void settle(), options.pollMs);
   poll.unref();
 
@@ -138,34 +147,29 @@ export function watchFileSource(options: FileSourceOptions) {
     close: async (): Promise<void> => {
       closing.abort();
       clearInterval(poll);
-      for (const watcher of watchers) watcher.close();
+      await watcher.close();
       await serialized(async () => undefined);
     },
   };
 }
 
-/** Folders, as editors rename over the file and ConfigMaps swap a link beside it. */
+/** `onFile`: something has changed, to be read after so many ms. */
 function watchFolders(
   { path, presetPath, isOther, onOther, warn }: FileSourceOptions,
-  onFile: () => void,
-): readonly FSWatcher[] {
+  onFile: (ms: number) => void,
+): ReturnType<typeof watch> {
   const preset = resolve(presetPath);
-  const fail = (error: unknown): void => warn("watching failed; polling continues", { error: String(error) });
-
-  function see(folder: string, name: string | null): void {
-    const changed = join(folder, name ?? "");
-    if (changed === preset || isOther?.(changed)) onOther();
-    else if (folder !== dirname(preset) || !ownWrites.test(name ?? "")) onFile();
-  }
-
-  return [...new Set([path, preset].map((file) => dirname(file)))].flatMap((folder) => {
-    try {
-      return watch(folder, (_event, name) => see(folder, name)).on("error", fail);
-    } catch (error) {
-      fail(error);
-      return [];
-    }
+  const folders = new Set([path, preset].map((file) => dirname(file)));
+  const ignored = (changed: string): boolean =>
+    ownWrites.test(basename(changed)) && dirname(resolve(changed)) === dirname(preset);
+  // The parent folder is watched: editors rename over the file, ConfigMaps swap a symlink beside it.
+  const watcher = watch([...folders], { depth: 0, ignoreInitial: true, ignorePermissionErrors: true, ignored });
+  watcher.on("all", (_event, changed) => {
+    if (resolve(changed) === preset || isOther?.(resolve(changed))) onOther();
+    else onFile(eventMs);
   });
+  watcher.on("error", (error) => warn("watching failed; polling continues", { error: String(error) }));
+  return watcher;
 }
 
 /** Of those in the file before: one that leaves it and comes back loses what the API had set for it. */
