@@ -18,6 +18,8 @@ export function chooseContexts({ events, warn, loads, memory }: Parts) {
   let isDue = false;
   let isClosed = false;
   let work: Promise<void> | null = null;
+  /** By the router's ids: models with responses in flight. */
+  const inUse = new Set<string>();
 
   function wake(): void {
     if (isClosed || !last || last.plan.autos.size === 0) return;
@@ -46,7 +48,8 @@ export function chooseContexts({ events, warn, loads, memory }: Parts) {
     const beside = pinned.map((each) => [identityOf(each), isSharing(candidate, each) || sizeOf(each)]);
     const key = hashOf([build, identityOf(candidate), beside]);
     const known = loads.chosen(upstreamId);
-    if (known?.key === key && areSameLimits(known.limits, limits)) return;
+    // What other programs take changes all the time, and a reload would cut a response that is longer than --drain-timeout.
+    if (known?.key === key && (inUse.has(upstreamId) || areSameLimits(known.limits, limits))) return;
     const found = await chooseContext(candidate, pinned, memory, sizeOf);
     if (isClosed || found === undefined) return;
     loads.choose(upstreamId, { ...found, key, limits: Object.fromEntries(limits) });
@@ -60,6 +63,8 @@ export function chooseContexts({ events, warn, loads, memory }: Parts) {
     wake();
   });
   events.on("memoryKnown", wake);
+  events.on("modelInUse", (id) => void inUse.add(id));
+  events.on("modelIdle", (id) => void inUse.delete(id));
   events.on("retried", loads.forgiveChoices);
   return {
     /** What is under way is not kept: its questions are cancelled, which reads like a refusal. */

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { installedServer } from "../support/engine.ts";
 import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
-import { loadsBegun, startTestGateway } from "../support/gateway.ts";
+import { loadedIds, loadsBegun, startTestGateway } from "../support/gateway.ts";
 import { answersOf, modelBytes, talkingModel } from "../support/models.ts";
 import { codeOf, contextLengths } from "../support/own-calls.ts";
 import { chatWith, patchWith } from "../support/requests.ts";
+import { until } from "../support/scratch.ts";
 
 test("the largest context that fits is chosen once, in force when the call answers, and a setting that fails does not loop", async (t) => {
   const folders = await makeFolders(t);
@@ -64,4 +65,36 @@ models:
   assert.equal(codeOf(wrong), "invalid_document");
   assert.match(JSON.stringify(wrong.body), /is not of the form 8192 or auto/);
   assert.equal((await gateway.json("/v1/chat/completions", chatWith(alpha))).status, 200);
+});
+
+test("a choice stays while a response is in flight, and follows the memory that there is after it", async (t) => {
+  const folders = await makeFolders(t);
+  const wide = { ...talkingModel("wide", { contextLength: 131_072 }), width: 1024, feedForward: 256 };
+  const ids = ["acme/busy:Q8_0", "acme/idle:Q8_0"] as const;
+  const [busy, idle] = ids;
+  for (const id of ids) await cacheModel(folders, id.replace(/:.*/, ""), "model-Q8_0.gguf", modelBytes(wide));
+  const lines = ids.map(
+    (id) => `  - { id: "${id}", ctxSize: auto, preset: { parallel: 1, ubatch-size: 32, batch-size: 32 } }`,
+  );
+  const yaml = ["version: 1", "memory: { budget: 120MiB }", "models:", ...lines, ""].join("\n");
+  const flags = ["--llama-server", await installedServer(), "--drain-timeout", "0.5"];
+  const gateway = await startTestGateway(t, { folders, yaml, flags });
+  await gateway.converged();
+  const contextOf = async (id: string): Promise<number> => Number((await contextLengths(gateway))[id]);
+  const first = await contextOf(busy);
+  assert.ok(first > 80 * 1024 && first < 131_072, `${first} tokens`);
+  const client = new AbortController();
+  const init = chatWith(busy, "forever", { stream: true });
+  await fetch(`${gateway.url}/beta/v1/chat/completions`, { ...init, signal: client.signal });
+  const setBudget = (budget: string) => gateway.json("/api/desired?wait=true", patchWith({ memory: { budget } }));
+  await setBudget("60MiB");
+  await until(
+    "the idle one follows, for which the busy one was asked before",
+    async () => (await contextOf(idle)) < first,
+  );
+  assert.deepEqual([await contextOf(busy), await loadedIds(gateway)], [first, [busy]]);
+  client.abort();
+  await gateway.until("idle", ({ inFlight }) => Object.keys(inFlight).length === 0);
+  await setBudget("59MiB");
+  await until("chosen again", async () => (await contextOf(busy)) < first);
 });
