@@ -95,6 +95,7 @@ async function build() {
   const isBuilt = existsSync(program) && existsSync(stamp) && readFileSync(stamp, "utf8") === now;
   if (isBuilt && process.argv.includes("--if-changed")) return;
   rmSync(stamp, { force: true });
+  if (process.stdout.isTTY) console.log("Compiles the program, which takes a moment …");
   const tsc = join(__dirname, "node_modules", "typescript", "bin", "tsc");
   const { status } = spawnSync(process.execPath, [tsc], { cwd: __dirname, stdio: "inherit" });
   process.exitCode = status === null ? 1 : status;

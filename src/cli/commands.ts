@@ -76,13 +76,19 @@ export function commandOf({ command, operands: words, flags, settings, help }: C
   const refuse = (why: string): never => {
     throw new GatewayError("invalid_request", `${why}; \`${settings.command("help")}\` lists what there is`);
   };
+  const misuse = (why: string): never => {
+    throw new GatewayError(
+      "invalid_request",
+      `${why}; \`${settings.command("help", ...name.split(" "))}\` has examples`,
+    );
+  };
   const given = flags.filter((flag) => flag !== "help");
   if (command === "" && given.length > 0) refuse(`--${given[0]} needs a command, such as serve`);
   const pair = `${command} ${words[0]}`;
   const [name, operands] = Object.hasOwn(commands, pair) ? [pair, words.slice(1)] : [command || "help", words];
   const found = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  const second = namesBelow(name, commands).map((below) => below.slice(name.length + 1));
   if (!found) {
-    const second = namesBelow(name, commands).map((below) => below.slice(name.length + 1));
     if (second.length === 0) return refuse(`there is no command ${[command, ...words].join(" ")}`);
     if (help && words.length === 0) return { name, operands };
     return refuse(`${name} needs one of ${second.join(", ")}`);
@@ -96,8 +102,9 @@ export function commandOf({ command, operands: words, flags, settings, help }: C
   if (help) return { name, operands };
   const names = found.operands.split(" ").filter((operand) => operand !== "");
   const extra = found.operands.includes("…") ? undefined : operands[names.length];
-  if (extra !== undefined) refuse(`${name} does not take ${JSON.stringify(extra)}`);
+  const others = second.length > 0 ? `, only ${second.join(", ")}` : "";
+  if (extra !== undefined) misuse(`${name} does not take ${JSON.stringify(extra)}${others}`);
   const missing = names[operands.length];
-  if (missing !== undefined && !missing.startsWith("[")) refuse(`${name} needs ${missing.replace("…", "")}`);
+  if (missing !== undefined && !missing.startsWith("[")) misuse(`${name} needs ${missing.replace("…", "")}`);
   return { name, operands };
 }

@@ -9,9 +9,12 @@ import { wrapped } from "./text.ts";
 /** Messages of these codes contain the remedy. */
 const clear: ReadonlySet<ErrorCode> = new Set(["invalid_request", "unauthorized", "engine_missing"]);
 
+/** In place of the routes that a client is told of. */
+const modelHint = "`models` lists what is here, and `search TEXT` what the hub has.";
+
 async function printFailure({ message, hint, code }: GatewayError, isJson: boolean): Promise<void> {
   const { stderr } = process;
-  const more = clear.has(code) ? {} : { hint };
+  const more = clear.has(code) ? {} : { hint: code === "model_not_found" ? modelHint : hint };
   if (isJson) return (await import("./log-output.ts")).jsonLines(stderr).fatal({ code, ...more }, message);
   for (const text of [`model-gateway: ${message}`, ...Object.values(more)])
     console.error(wrapped(text, stderr.isTTY ? stderr.columns : undefined));

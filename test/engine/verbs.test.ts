@@ -49,7 +49,7 @@ test("verbs", async (t) => {
     assert.deepEqual(await loadedIds(gateway), [model]);
     assert.equal((await run("eject", model)).stdout, `${model} is unloaded.\n`);
     assert.deepEqual(await loadedIds(gateway), []);
-    await refused(/acme\/none.*\nUse a model of/, "load", "acme/none:Q8_0");
+    await refused(/acme\/none.*\n`models` lists/, "load", "acme/none:Q8_0");
     await refused(/--keep-alive .* must be seconds/, "load", model, "--keep-alive", "soon");
     await refused(/acme\/none/, "eject", "acme/none:Q8_0");
   });
