@@ -69,7 +69,6 @@ const anyRoom = rooms.map((room) => `^${room}(/|\\.ts$)`);
 
 /** Each package in the one place that wraps it. */
 const packages = {
-  "@fastify/swagger": "^src/http/server/openapi\\.ts$",
   ajv: "^src/(desired/document/(schema-check|validate)|http/server/validate)\\.ts$",
   chokidar: "^src/desired/file-source\\.ts$",
   fastify: "^src/(http|app)/",

@@ -9,7 +9,7 @@ import { wrapped } from "./text.ts";
 /** Messages of these codes contain the remedy. */
 const clear: ReadonlySet<ErrorCode> = new Set(["invalid_request", "unauthorized", "engine_missing"]);
 
-/** In place of the routes that a client is told of. */
+/** In place of the hint for programs, which names routes. */
 const modelHint = "`models` lists what is here, and `search TEXT` what the hub has.";
 
 async function printFailure({ message, hint, code }: GatewayError, isJson: boolean): Promise<void> {

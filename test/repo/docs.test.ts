@@ -33,7 +33,7 @@ test("every flag and variable that a page names exists", () => {
     // curl's own.
     "--data-binary",
     // Docker's, kubectl's, npm's, systemctl's own.
-    ..."--build-arg --from-file --global --now --profile --rm".split(" "),
+    ..."--build-arg --from-file --global --now --overwrite --profile --rm".split(" "),
     // The llm-d router's own.
     ..."--config-file --pool-name --pool-namespace --secure-serving".split(" "),
     // Node's own.
