@@ -33,7 +33,7 @@ const eventMs = 5;
 const recheckMs = 400;
 
 /** What the gateway writes into the state folder itself: for each write chokidar looked at it, and gateway.yaml was read again. */
-const ownWrites = /^(?:(?:desired|last-applied|history|last-used|inventory)\.json|.+\.[0-9a-f]{8}\.tmp)$/;
+const ownWrites = /^(?:(?:desired|last-applied|history|last-used|inventory|loads|memory)\.json|.+\.[0-9a-f]{8}\.tmp)$/;
 
 export function unreadSource(path: string): SourceStatus {
   return unapplied(path, "Unread", "not read yet");
@@ -71,6 +71,8 @@ export function watchFileSource(options: FileSourceOptions) {
   const serialized = createSerial();
   /** Queued, and not begun. */
   let next: Promise<void> | null = null;
+  /** What the file looked like at the last poll. */
+  let polled = "";
 
   async function examine(read: () => Promise<Content | SourceStatus>): Promise<void> {
     const source = await read();
@@ -131,11 +133,18 @@ export function watchFileSource(options: FileSourceOptions) {
     setTimeout(() => void settle(), ms).unref();
   }
 
+  /** Reads the file only where it looks another than at the last poll, or something is left to be tried again. */
+  async function pollOnce(): Promise<void> {
+    const before = polled;
+    polled = await stampOf(path);
+    if (polled !== before || status.reason !== "Applied") await settle();
+  }
+
   if (options.writesBack === true) store.onChange(() => void settle());
   const watcher = watchFolders({ ...options, path }, settleIn);
   // What changed between the first look and the watcher's own has no event.
   watcher.on("ready", () => void settle());
-  const poll = setInterval(() => void settle(), options.pollMs);
+  const poll = setInterval(() => void pollOnce(), options.pollMs);
   poll.unref();
 
   return {
@@ -175,6 +184,14 @@ function watchFolders(
 /** Of those in the file before: one that leaves it and comes back loses what the API had set for it. */
 function lacksModel(text: Buffer, { current, inFile }: DesiredStore): boolean {
   return current().document.models.some(({ id }) => inFile(id) !== undefined && !text.includes(id));
+}
+
+/** Empty where there is no file. */
+function stampOf(path: string): Promise<string> {
+  return stat(path).then(
+    ({ ino, size, mtimeMs, ctimeMs }) => [ino, size, mtimeMs, ctimeMs].join(" "),
+    () => "",
+  );
 }
 
 /** What the file holds; without that, its state. */
