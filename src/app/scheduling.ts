@@ -98,7 +98,11 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
   let wasAway = false;
   events.on("passed", ({ desired, plan, observed: { cache } }) => {
     generation = desired.generation;
-    isPresetDue = plan.actions.some(({ kind }) => kind === "preset.write" || kind === "router.reload");
+    // Edits that come one after another are awaited before they are written.
+    const settling = plan.held.filter(({ why }) => why === "settling").map(({ action }) => action);
+    isPresetDue = [...plan.actions, ...settling].some(
+      ({ kind }) => kind === "preset.write" || kind === "router.reload",
+    );
     isKnown = cache.state === "known";
     if (cache.state === "known") models = cache.value.models;
     else if (!wasAway) warn("the model cache is away", { why: cache.why });

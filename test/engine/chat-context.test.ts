@@ -61,6 +61,24 @@ test("a chat right after an edit is answered with the new size, by the first pro
   }
 });
 
+test("an edit that waits for further ones, as it unloads another model, is waited for, too", async (t) => {
+  const folders = await makeFolders(t);
+  const ids = [alpha, await cacheTalker(folders, "acme/beta")] as const;
+  await cacheTalker(folders, "acme/alpha");
+  const yaml = `version: 1\nmodels: [${ids.map((id) => `{ id: "${id}", preset: { threads: 1 } }`).join()}]\n`;
+  const gateway = await startTestGateway(t, { folders, yaml });
+  await gateway.converged();
+  await gateway.ask(alpha);
+  await gateway.json(
+    "/api/desired",
+    patchWith({ models: Object.fromEntries(ids.map((id) => [id, { ctxSize: 1024 }])) }),
+  );
+  const { status, headers } = await gateway.json("/v1/chat/completions", chatWith(ids[1]));
+  assert.deepEqual([status, headers.get("x-context-size")], [200, "1024"]);
+  await gateway.converged();
+  assert.deepEqual(loadsBegun(gateway), ids, "each loaded once");
+});
+
 test("interface 4, Context size: a chat's own size is in force when it is answered, and one change is made of it", async (t) => {
   const gateway = await start(t);
   assert.deepEqual(await ask(gateway, {}), [200, "8192", hello]);
