@@ -58,7 +58,7 @@ interface LoopOptions {
 }
 
 export function createLoop(options: LoopOptions) {
-  const backoff = createBackoffBook(options.now);
+  const backoff = createBackoffBook(options.now, options.random);
   const totals = new Map<string, number>();
   const settling = createSettling(options.now);
   const waiters = createWaiters<Pass>(() => (last ? openMatters(last, backoff.entries()) : "nothing was observed yet"));

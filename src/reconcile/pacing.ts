@@ -96,15 +96,19 @@ export function createSettling(now: () => number) {
   };
 }
 
-/** How often each action failed, so that the planner can hold it back. By counts and times alone. */
-export function createBackoffBook(now: () => number) {
+/** Gateways that are each other's mirrors and tried again in step would find each other pulling, and wait, for ever. */
+const spread = 0.3;
+
+/** How often each action failed, so that the planner can hold it back. By counts and times alone. `random` in [0, 1). */
+export function createBackoffBook(now: () => number, random: () => number = () => 0) {
   const entries = new Map<string, BackoffEntry>();
   return {
     entries: (): ReadonlyMap<string, BackoffEntry> => entries,
     failed: (action: Action, error: GatewayError): BackoffEntry => {
       const failures = (entries.get(backoffKey(action))?.failures ?? 0) + 1;
       const stalled = error.reaction === "stall" || (error.reaction === "retry" && failures >= actionBackoff.tries);
-      const delay = Math.max(backoffDelay(failures, actionBackoff), error.retryAfterMs ?? 0);
+      const step = backoffDelay(failures, actionBackoff) * (1 + spread * random());
+      const delay = Math.max(Math.min(Math.round(step), actionBackoff.maxMs), error.retryAfterMs ?? 0);
       const entry = {
         failures,
         until: now() + delay,

@@ -49,6 +49,17 @@ test("what lies outside is tried for ever, at most three minutes apart", () => {
   assert.equal(entries.at(-1)?.until, 180_000);
 });
 
+test("gateways do not try again in step: by up to three tenths later", () => {
+  const [early, late] = [0, 0.999].map((random) =>
+    createBackoffBook(
+      () => 0,
+      () => random,
+    ),
+  );
+  const busy = new GatewayError("mirror_busy", "still pulling", { retryAfterMs: 5_000 });
+  assert.deepEqual([early?.failed(pull("a/b:c"), busy).until, late?.failed(pull("a/b:c"), busy).until], [5_000, 6_499]);
+});
+
 test("what a person must mend is not tried again", () => {
   const book = createBackoffBook(() => 0);
   assert.ok(book.failed(pull("a/b:c"), new GatewayError("hub_denied", "gated")).stalled);
