@@ -60,21 +60,31 @@ export async function openRecord(options: RecordOptions) {
       const owner = ownerOf(by);
       const { file = null, removal = null } = beside;
       const before = saved.tree;
+      const appliedBefore = applied;
       const next = afterEdit({ saved, applied }, tree, owner, beside);
+      const unsaved = file && !(applied && isSameText(applied, file)) ? file : null;
       if (next) {
         const models = next.spared.filter((id) => !saved.spared.includes(id));
         if (tree["prune"] === true && models.length > 0)
           warn("list of models emptied: prune keeps what it named", { models });
         await files.write(join(stateDir, desiredName), textOf(next));
+        // Seen together: for a moment the document would differ from its own file.
+        applied = unsaved ?? applied;
         show(next);
         const news = { before, author: authorOf(by), at: owner.at, file, removal: removal?.id ?? null };
         for (const listener of listeners) listener(state, news);
       }
       // After the document, which does not wait for it: a crash in between merges the same edit again, which changes nothing.
-      if (file && !(applied && isSameText(applied, file))) {
-        await files.write(join(stateDir, appliedName), textOf(file));
-        applied = file;
-        show(saved);
+      if (unsaved) {
+        try {
+          await files.write(join(stateDir, appliedName), textOf(unsaved));
+          applied = unsaved;
+        } catch (error) {
+          applied = appliedBefore;
+          throw error;
+        } finally {
+          show(saved);
+        }
       }
       return state;
     },

@@ -113,7 +113,7 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
     resyncMs: options.resyncMs ?? 600_000,
     silenceLimitMs: 20_000,
     now: () => world.clock,
-    random: () => 0.5,
+    random: () => 0,
     onPass: (pass) => void passes.push(pass),
     onError: (error) => void errors.push(error),
   });

@@ -48,6 +48,14 @@ describe("a text that a call applies", () => {
     assert.deepEqual((await open(stateDir)).current(), store.current());
   });
 
+  it("is seen together with the document that it makes", async (t) => {
+    const { store } = await fresh(t);
+    const seen: unknown[] = [];
+    store.onChange(({ applied }) => void seen.push([applied?.sha256, store.differencesFromFile()]));
+    await apply(store, naming("a"));
+    assert.deepEqual(seen, [[hashOf(naming("a")), []]]);
+  });
+
   it("is noted without a new generation where only a comment or the revision differs", async (t) => {
     const { store } = await fresh(t);
     await apply(store, naming("a"), "one");
