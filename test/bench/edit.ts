@@ -19,7 +19,6 @@ const environment = {
   PATH: process.env["PATH"] ?? "",
   HF_HUB_CACHE: cacheDir,
   LLAMA_SERVER: await installedServer(),
-  NODE_OPTIONS: "--require /tmp/tr.cjs ",
 };
 const undo: (() => Promise<unknown>)[] = [() => rm(root, { recursive: true, force: true })];
 
