@@ -57,10 +57,10 @@ const refusals = {
     refuse: async (disk: Disk, ballast: string) => {
       // What a kill in mid-write leaves; here it stays.
       await writeFile(`${ballast}.01234567.tmp`, "{");
-      disk.remount("remount,ro");
+      await disk.remount("remount,ro");
     },
-    mend: (disk: Disk, ballast: string) => {
-      disk.remount("remount,rw");
+    mend: async (disk: Disk, ballast: string) => {
+      await disk.remount("remount,rw");
       return rm(`${ballast}.01234567.tmp`);
     },
     said: [500, "state_unwritable", "StateUnwritable"],

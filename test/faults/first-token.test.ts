@@ -67,7 +67,8 @@ test("a model that says nothing is waited for as long as a load may take, and no
   // The drain does not outlast its time, and the next process answers.
   const changed = await gateway.json("/api/desired?wait=true", patchWith({ models: { [id]: { ctxSize: 2048 } } }));
   assert.equal(changed.status, 200);
-  assert.equal((await asked).status, 200);
+  const answered = await asked;
+  assert.equal(answered.status, 200, JSON.stringify(answered.body));
 });
 
 test("a context size with which a model gives no token is rolled back: a call that asked for it is told, another one is answered", async (t) => {

@@ -79,7 +79,7 @@ test("a state folder that is read-only, then full: changes are refused whole, an
   const disk = mountDisk(t, folders.stateDir, "256k");
   const { gateway, alpha, setSize, sizeOnDisk, saysOfState } = await start(t, folders);
   assert.equal((await setSize(1024)).status, 200);
-  disk.remount("remount,ro");
+  await disk.remount("remount,ro");
   assert.match(await saysOfState("StateUnwritable"), /EROFS/);
   for (const [path, body] of [
     ["/api/set-ctx-size", { model: alpha, ctx_size: 2048 }],
@@ -95,7 +95,7 @@ test("a state folder that is read-only, then full: changes are refused whole, an
   }
   assert.equal(gateway.gateway.status().generation, 2);
   assert.equal(await gateway.ask(alpha), answersOf("acme/alpha").hello);
-  disk.remount("remount,rw");
+  await disk.remount("remount,rw");
   await saysOfState("Writable");
 
   const ballast = join(folders.stateDir, "ballast");

@@ -1,11 +1,12 @@
 // Small filesystems of a test's own, where the machine lets it mount: a disk that is full, read-only or away.
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import type { TestContext } from "node:test";
 import { cleanUp } from "./clean-up.ts";
+import { until } from "./scratch.ts";
 
 export interface Disk {
   /** Options as `mount` knows them: `remount,ro`. */
-  remount(options: string): void;
+  remount(options: string): Promise<void>;
   unmount(): void;
   mount(): void;
 }
@@ -35,7 +36,12 @@ export function mountDisk(t: TestContext, folder: string, size = "8m"): Disk {
       if (mounted) run("umount", "-l", folder);
       mounted = false;
     },
-    remount: (options) => run("mount", "-o", options, folder),
+    // It is busy while a file of it is being written.
+    remount: (options) =>
+      until(
+        `remounted with ${options}`,
+        () => spawnSync("mount", ["-o", options, folder], { stdio: "ignore" }).status === 0,
+      ).then(() => undefined),
   };
   disk.mount();
   cleanUp(t, disk.unmount);

@@ -61,7 +61,9 @@ export function settleFirstTokens(state: State): void {
     if (firstToken.state === "asked") {
       const deadline = firstToken.since + loadTimeoutMs;
       if (state.now < deadline) wake(state, deadline);
-      else refuse(state, model, firstToken, `it gave no token within ${loadTimeoutMs / 1000} s`);
+      // One that is on its way out has failed already: a request that came meanwhile was refused for it.
+      else if (model.unload === null)
+        refuse(state, model, firstToken, `it gave no token within ${loadTimeoutMs / 1000} s`);
     }
     repeat(state, model, firstToken);
   }

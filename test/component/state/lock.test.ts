@@ -123,7 +123,7 @@ describe("the lock of a state folder", () => {
   });
 
   for (const [what, hinder] of [
-    ["read-only", (disk: Disk) => Promise.resolve(disk.remount("remount,ro"))],
+    ["read-only", (disk: Disk) => disk.remount("remount,ro")],
     ["full", (_: Disk, folder: string) => assert.rejects(writeFile(join(folder, "ballast"), Buffer.alloc(1 << 20)))],
   ] as const) {
     it(`on a ${what} disk is written once the disk takes it`, {
@@ -137,7 +137,7 @@ describe("the lock of a state folder", () => {
       cleanUp(t, lock.release);
       assert.match((await refusal(lock.hold())).code, /^(state_unwritable|disk_full)$/);
       assert.equal(await readFile(join(folder, "gateway.lock"), "utf8"), deadHolder);
-      disk.remount("remount,rw,size=4m");
+      await disk.remount("remount,rw,size=4m");
       lock.announce("http://127.0.0.1:9000");
       await lock.hold();
       assert.equal((await lockHolder(folder))?.url, "http://127.0.0.1:9000");

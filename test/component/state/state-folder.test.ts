@@ -125,12 +125,12 @@ describe("the state folder", () => {
     const stateDir = await scratchFolder(t);
     const disk = mountDisk(t, stateDir);
     const { folder, store, edit, onDisk } = await openFolder(t, stateDir);
-    disk.remount("remount,ro");
+    await disk.remount("remount,ro");
     await folder.look();
     assert.match(folder.report().message, /EROFS/);
     assert.match((await refusal(edit(2048))).message, /EROFS/);
     assert.equal(store.current().document.models[0]?.ctxSize, 1024);
-    disk.remount("remount,rw");
+    await disk.remount("remount,rw");
     await folder.look();
     assert.equal(folder.report().reason, "Writable");
     await edit(2048);

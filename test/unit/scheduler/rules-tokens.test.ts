@@ -82,6 +82,18 @@ describe("the first token", () => {
     }
   });
 
+  it("that never comes is one failure, told once the process is gone: who asks after it is none of its requests", () => {
+    const machine = started();
+    machine.token = "silent";
+    machine.unloadMs = 10_000;
+    const client = machine.ask("a", 1);
+    machine.run(65_000);
+    assert.equal(client.state, "waits");
+    machine.run(6_000);
+    assert.equal(client.error?.code, "model_load_failed");
+    assert.equal(failingLoads(machine.state).get("a")?.failures, 1);
+  });
+
   it("is asked for again where the connection broke off, and no longer than the process lives", () => {
     const machine = started();
     machine.token = "none";
