@@ -58,7 +58,7 @@ async function run(): Promise<number> {
   const scratch = mkdtempSync(join(tmpdir(), "model-gateway-tests-"));
   try {
     // More than the two cores of the smallest machine: tests wait more than they compute, those of faults most.
-    const atOnce = files.every((name) => name.startsWith("faults/")) ? 6 : 5;
+    const atOnce = files.every((name) => name.startsWith("faults/")) ? 5 : 4;
     // The time limit is of an entry, not of a test. A chaos run is as long as asked for.
     const timeoutMs = 900_000 + Number(process.env["CHAOS_MINUTES"] ?? 0) * 60_000;
     const args = [
