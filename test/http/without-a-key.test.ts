@@ -112,6 +112,8 @@ test("interface 5, Hub token: gated and private repositories for clients that ha
   for (const path of ["/api/desired", "/status", "/api/plan", "/beta/v1/models"])
     answers.push(await gateway.json(path, withKey({})));
   assert.ok(!JSON.stringify(answers).includes(token));
+  // So that no file is replaced meanwhile.
+  await gateway.gateway.stop();
   for (const entry of await entriesBelow(folders.stateDir)) {
     if (!entry.isFile()) continue;
     assert.ok(!(await readFile(join(entry.parentPath, entry.name), "utf8")).includes(token), entry.name);
