@@ -89,7 +89,7 @@ export const statusRoutes = [
     operationId: "openapi",
     summary: "Get this description",
     response: ok("An OpenAPI document.", openApiSchema),
-    handler: ({ status }, { server }) => server.openApi(status().gateway.version),
+    handler: (_deps, { server }) => server.openApi(),
   }),
 ];
 

@@ -1,4 +1,4 @@
-// The OpenAPI document of the routes that are served, made when it is asked for.
+// The OpenAPI document of the routes that are served, made when it is first asked for.
 import type { FastifyInstance, RouteOptions } from "fastify";
 import {
   compatErrorSchema,
@@ -9,6 +9,7 @@ import {
 import { type Contents, json, type RouteAnswer, type RouteSchema, type Schema } from "../../../schemas/route.ts";
 import { type ErrorCode, errorCatalog } from "../../core/error-catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { version } from "../../settings/settings.ts";
 import { type Family, renderError } from "./errors.ts";
 import { createComponents, mapValues } from "./openapi-components.ts";
 import type { RouteFamily } from "./route.ts";
@@ -50,7 +51,7 @@ const securitySchemes = {
 declare module "fastify" {
   interface FastifyInstance {
     /** The OpenAPI document. */
-    readonly openApi: (version: string) => object;
+    readonly openApi: () => object;
   }
 }
 
@@ -63,25 +64,28 @@ export function installOpenApi(app: FastifyInstance): void {
     // The description says it for all.
     if (route.method !== "HEAD") served.push(route);
   });
-  app.decorate("openApi", (version) => {
-    const components = createComponents();
-    const paths: Record<string, Record<string, object>> = {};
-    for (const route of served) {
-      const { document } = route.config ?? {};
-      if (!document) throw new Error(`${String(route.method)} ${route.url} has no description`);
-      const rest = Object.keys(document.params ?? {}).at(-1) ?? "*";
-      const path = route.url.replace("*", `:${rest}`).replace(/:(\w+)/g, "{$1}");
-      (paths[path] ??= {})[String(route.method).toLowerCase()] = describe(document, route, components);
-    }
-    return {
-      openapi: "3.1.0",
-      info: { title: "Model Gateway", version, description, license: { name: "MIT", identifier: "MIT" } },
-      servers: [{ url: "/" }],
-      tags: Object.values(families).map(({ tag, description: about }) => ({ name: tag, description: about })),
-      components: { securitySchemes, ...components.parts() },
-      paths,
-    };
-  });
+  let made: object | null = null;
+  app.decorate("openApi", () => (made ??= documentOf(served)));
+}
+
+function documentOf(served: readonly ServedRoute[]): object {
+  const components = createComponents();
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of served) {
+    const { document } = route.config ?? {};
+    if (!document) throw new Error(`${String(route.method)} ${route.url} has no description`);
+    const rest = Object.keys(document.params ?? {}).at(-1) ?? "*";
+    const path = route.url.replace("*", `:${rest}`).replace(/:(\w+)/g, "{$1}");
+    (paths[path] ??= {})[String(route.method).toLowerCase()] = describe(document, route, components);
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "Model Gateway", version, description, license: { name: "MIT", identifier: "MIT" } },
+    servers: [{ url: "/" }],
+    tags: Object.values(families).map(({ tag, description: about }) => ({ name: tag, description: about })),
+    components: { securitySchemes, ...components.parts() },
+    paths,
+  };
 }
 
 type Components = ReturnType<typeof createComponents>;
