@@ -15,7 +15,8 @@ interface Failure {
   readonly error: GatewayError;
   /** In a row. */
   readonly count: number;
-  readonly at: number;
+  /** It may be asked again from then on (ms): never, if the engine has refused. */
+  readonly dueAt: number;
 }
 
 export function createEstimates(options: {
@@ -43,8 +44,6 @@ export function createEstimates(options: {
 
   const keyOf = (question: Question): string => `${tool?.build ?? ""} ${question.key}`;
 
-  const isRefused = (question: Question): boolean => failures.get(keyOf(question))?.error.code === "engine_refused";
-
   async function asked(key: string, question: Question): Promise<Estimate> {
     try {
       const found = await oracle(question);
@@ -54,7 +53,8 @@ export function createEstimates(options: {
       await requireFiles(question);
       const failure = toGatewayError(error);
       const count = (failures.get(key)?.count ?? 0) + 1;
-      if (failure.code !== "cancelled") failures.set(key, { error: failure, count, at: now() });
+      const dueAt = failure.code === "engine_refused" ? Infinity : now() + backoffDelay(count, actionBackoff);
+      if (failure.code !== "cancelled") failures.set(key, { error: failure, count, dueAt });
       throw error;
     } finally {
       flights.delete(key);
@@ -81,16 +81,9 @@ export function createEstimates(options: {
     why: (question: Question): string | null =>
       tool === null ? noTool : (failures.get(keyOf(question))?.error.message ?? null),
     /** A load with these settings would fail too. */
-    isRefused,
+    isRefused: (question: Question): boolean => failures.get(keyOf(question))?.error.code === "engine_refused",
     /** It has failed a while ago, maybe for lack of processes or time: it is asked again. */
-    isDue: (question: Question): boolean => {
-      const failure = failures.get(keyOf(question));
-      return (
-        failure !== undefined &&
-        !isRefused(question) &&
-        now() >= failure.at + backoffDelay(failure.count, actionBackoff)
-      );
-    },
+    isDue: (question: Question): boolean => now() >= (failures.get(keyOf(question))?.dueAt ?? Infinity),
     /** Answers from what is kept, else asks. Errors: `engine_refused`, `engine_failed`, `model_not_found`, `cancelled`. */
     ask: async (question: Question): Promise<Estimate> => {
       const key = keyOf(question);

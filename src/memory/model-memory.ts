@@ -34,6 +34,7 @@ export function createModelMemory(options: {
   /** Placement asks for it at every event, and a question is as long as a model's settings. */
   function need(id: string): Need | null | undefined {
     if (needs.has(id)) return needs.get(id);
+    // First: what is free depends on the needs of all loaded models, and this may be one of them.
     needs.set(id, facts.need(id));
     // A load does not wait for the answer where there is enough memory whatever that is.
     const bound = needs.get(id) === undefined ? facts.bound(id) : null;
@@ -68,6 +69,12 @@ export function createModelMemory(options: {
     return list;
   }
 
+  /** With these in place of its own settings; waits for the answer. Null: that cannot be known. */
+  async function needWith(id: string, settings: Readonly<Record<string, string>>): Promise<Need | null> {
+    const question = facts.questionWith(id, settings);
+    return question && facts.needFor(question);
+  }
+
   /** It costs the start of a process. */
   function takesDevices(id: string): boolean {
     return [...(facts.estimated(id)?.keys() ?? [])].some((name) => name !== host);
@@ -96,8 +103,7 @@ export function createModelMemory(options: {
     },
     /** Errors: `too_large` for a context with which the model would not fit alone, where that can be known. */
     requireContext: async (id: string, tokens: number): Promise<void> => {
-      const question = facts.questionWith(id, { "ctx-size": String(tokens) });
-      const asked = question && (await facts.needFor(question));
+      const asked = await needWith(id, { "ctx-size": String(tokens) });
       const limits = space.limits();
       if (!asked || fitsIn(asked.bytes, limits)) return;
       const most = await facts.largest(id, limits, tokens);
@@ -106,8 +112,7 @@ export function createModelMemory(options: {
     },
     /** Errors: `too_large` where it would not fit beside the loaded models, with so many tokens, where that can be known. */
     requireRoom: async (id: string, tokens: number): Promise<void> => {
-      const question = facts.questionWith(id, { "ctx-size": String(tokens) });
-      const asked = question && (await facts.needFor(question));
+      const asked = await needWith(id, { "ctx-size": String(tokens) });
       const free = freeNow();
       if (!asked || fitsIn(asked.bytes, free)) return;
       throw new GatewayError(
@@ -133,8 +138,8 @@ export function createModelMemory(options: {
       const [own, files] = pid === null ? [0, 0] : [reader.held(pid), reader.files(pid)];
       // It has ended, or this is not Linux.
       if (own + files === 0) return;
-      const question = facts.questionWith(id, {});
-      if (question) await facts.needFor(question);
+      // What it is compared with may still be asked.
+      await needWith(id, {});
       const main = measuredBytes({ own, files }, facts.estimated(id));
       const after = takesDevices(id) ? await readDevices() : [];
       facts.noteMeasured(id, new Map([...main, ...differences(devicesBefore, after)]));
