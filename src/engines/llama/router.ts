@@ -101,10 +101,10 @@ export function createRouter(options: RouterOptions) {
   const stop = (): Promise<void> =>
     end(async ({ client, process, list }) => {
       const models = list.models();
-      // One without models sends no event, so it would notice a second later that its subscriber has left; it has nothing to end.
-      const isEmpty = models.state === "known" && models.value.length === 0;
+      // It sends no event, so it would notice a second later that its subscriber has left; and it has nothing to end.
+      if (models.state === "known" && models.value.length === 0) return process.stop(0);
       await client.wake();
-      return process.stop(isEmpty ? 0 : options.stopGraceMs);
+      return process.stop(options.stopGraceMs);
     });
 
   /** Errors: `router_unavailable` while it is not ready. */
