@@ -1,10 +1,9 @@
 // A document that is named on the command line: a file, or standard input.
 import { GatewayError, reasonOf, toGatewayError } from "../core/errors.ts";
 import { anyAllowed } from "../core/preset-keys.ts";
-import { problemsIn } from "../core/problem-places.ts";
+import { type Problem, problemsIn } from "../core/problem-places.ts";
 import { documentBounds } from "../desired/document/bounds.ts";
 import type { DocumentTree } from "../desired/document/document.ts";
-import type { SourceProblem } from "../desired/document/parse.ts";
 import { readBytesIfPresent } from "../state/atomic-file.ts";
 
 export interface DocumentFile {
@@ -67,10 +66,7 @@ export async function unlessInvalid<T>({ name }: DocumentFile, work: () => Promi
 /** Every problem as FILE:LINE:COLUMN, as editors and CI read it. */
 export function problemLines(
   name: string,
-  {
-    problems,
-    more,
-  }: { readonly problems: readonly (Omit<SourceProblem, "path"> & { path?: string })[]; readonly more: number },
+  { problems, more }: { readonly problems: readonly (Problem & { readonly path?: string })[]; readonly more: number },
 ): string[] {
   return [
     ...problems.map(

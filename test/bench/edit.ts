@@ -10,16 +10,13 @@ import { commandLine } from "../support/command.ts";
 import { installedServer } from "../support/engine.ts";
 import { cacheTalker } from "../support/folders.ts";
 import { until } from "../support/scratch.ts";
+import { quantile } from "./goals.ts";
 
 const rounds = 21;
 const root = await mkdtemp(join(tmpdir(), "gateway-edit-"));
 const cacheDir = join(root, "hub");
 const id = await cacheTalker({ cacheDir }, "acme/bench");
-const environment = {
-  PATH: process.env["PATH"] ?? "",
-  HF_HUB_CACHE: cacheDir,
-  LLAMA_SERVER: await installedServer(),
-};
+const environment = { PATH: process.env["PATH"] ?? "", HF_HUB_CACHE: cacheDir, LLAMA_SERVER: await installedServer() };
 const undo: (() => Promise<unknown>)[] = [() => rm(root, { recursive: true, force: true })];
 
 /** The router closes connections that it says it keeps. */
@@ -84,19 +81,18 @@ async function measure({ name, server, change, firstSize, times }: Row): Promise
 
 function report({ name, times }: Row, [router]: readonly Row[]): string {
   const shown = (["listed", "answered"] as const).map((which) => {
-    const sorted = sortedOf(times, which);
-    return `${median(sorted).toFixed(0)} (${sorted[0]?.toFixed(0)}–${sorted.at(-1)?.toFixed(0)})`;
+    const all = times.map((time) => time[which]);
+    return `${quantile(all, 0.5).toFixed(0)} (${Math.min(...all).toFixed(0)}–${Math.max(...all).toFixed(0)})`;
   });
-  const ratio = median(sortedOf(times, "answered")) / median(sortedOf(router?.times ?? [], "answered"));
+  const ratio = answeredMs(times) / answeredMs(router?.times ?? []);
   return `| ${name} | ${shown.join(" | ")} | ${ratio.toFixed(2)} |`;
 }
 
-function sortedOf(times: Row["times"], which: "listed" | "answered"): number[] {
-  return times.map((time) => time[which]).toSorted((a, b) => a - b);
-}
-
-function median(sorted: readonly number[]): number {
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+function answeredMs(times: Row["times"]): number {
+  return quantile(
+    times.map(({ answered }) => answered),
+    0.5,
+  );
 }
 
 try {
