@@ -34,6 +34,10 @@ export function createMemoryFacts(
     devices: () => models.readDevices(),
     mainMemory: machineMemory,
     limits: space.limits,
+    isLoading: () => {
+      const { models } = router.snapshot();
+      return models.state === "known" && models.value.some(({ value }) => value === "loading");
+    },
     onKnown: (left) => events.emit("memoryKnown", left),
     warn,
   });

@@ -30,6 +30,8 @@ interface MemoryOptions {
   readonly mainMemory: () => number;
   /** Bytes that models may take per device, all together. */
   readonly limits: Space["limits"];
+  /** A model is being loaded: what nothing waits for is asked after it. */
+  readonly isLoading: () => boolean;
   /** More is known of models; `left`: so many questions and searches are open. */
   readonly onKnown: (left: number) => void;
   readonly warn: (message: string, fields: object) => void;
@@ -42,13 +44,14 @@ export function createMemory(options: MemoryOptions) {
   let devices: readonly EngineDevice[] | null = null;
   const count = (): number => jobs.count() + searches.count();
   const background = {
+    isLoading: options.isLoading,
     onDone: () => options.onKnown(count()),
     onError: (error: unknown) => warn("what a model takes of memory could not be asked", { error: String(error) }),
   };
   const jobs = createJobs(background);
   /** Apart: a search asks ten times, and a model that is about to be loaded would wait for its end. */
   const searches = createJobs(background);
-  const remedies = createRemedies((key, work) => searches.add(key, work, true));
+  const remedies = createRemedies((key, work) => void searches.add(key, work, true));
   const estimates = createEstimates({
     book,
     run: options.run,
@@ -79,11 +82,14 @@ export function createMemory(options: MemoryOptions) {
     if (!question || need) return need ?? null;
     const isUnknown = whyUnknown(upstreamId) !== null;
     if (isUnknown && !estimates.isDue(question)) return null;
-    // A failure is noted with its question.
-    const ask = () => estimates.ask(question).then(ignore, ignore);
-    jobs.add(estimates.keyOf(question), ask, isUrgent);
+    void askFor(question, isUrgent);
     // What has failed may fail again, after the longest time: no request waits for it.
     return isUnknown ? null : undefined;
+  }
+
+  /** Resolves once it is answered; a failure is noted with the question. */
+  function askFor(question: Question, isUrgent: boolean): Promise<void> {
+    return jobs.add(estimates.keyOf(question), () => estimates.ask(question).then(ignore, ignore), isUrgent);
   }
 
   /** The largest context up to the one in force that fits; null: none does. Errors: `engine_failed`, as for settings that it cannot take. */
@@ -104,7 +110,7 @@ export function createMemory(options: MemoryOptions) {
   }
 
   return {
-    ...readers({ estimates, world }),
+    ...readers({ estimates, world, askFor }),
     /** The newest snapshot: the document's models are asked about. */
     see: async (desired: Desired, observed: Observed): Promise<void> => {
       world.see(desired, observed);
@@ -117,8 +123,8 @@ export function createMemory(options: MemoryOptions) {
     },
     /** What the router has read, before the snapshot that shows it. */
     seePreset: world.seePreset,
-    /** null: cannot be known (`why`); undefined: not asked yet, or being asked. One that is asked for comes first. */
-    need: (upstreamId: string): Need | null | undefined => lookUp(upstreamId, true),
+    /** null: cannot be known (`why`); undefined: not asked yet, or being asked. `isUrgent`: a load waits for it. */
+    need: (upstreamId: string, isUrgent = true): Need | null | undefined => lookUp(upstreamId, isUrgent),
     /** Why the need cannot be known; null: it is, or it is being asked. */
     why: whyUnknown,
     /** Bytes that models may take per device, all together. */
@@ -155,7 +161,15 @@ export function createMemory(options: MemoryOptions) {
 }
 
 /** What needs nothing but the questions. */
-function readers({ estimates, world }: { readonly estimates: Estimates; readonly world: World }) {
+function readers({
+  estimates,
+  world,
+  askFor,
+}: {
+  readonly estimates: Estimates;
+  readonly world: World;
+  readonly askFor: (question: Question, isUrgent: boolean) => Promise<void>;
+}) {
   const { modelOf, questionFor, contextOf } = world;
   const bounds = createBounds();
   /** Names all but the context. */
@@ -188,12 +202,15 @@ function readers({ estimates, world }: { readonly estimates: Estimates; readonly
       const model = modelOf(upstreamId);
       return model ? estimates.estimated(questionFor(model)) : null;
     },
-    /** What it took once it was loaded with the present settings. */
-    noteMeasured: (upstreamId: string, measured: ByDevice): void => {
+    /** What it took once it was loaded with the present settings, by their estimate, which may still be asked. */
+    noteMeasured: async (upstreamId: string, measured: (estimate: Estimate | null) => ByDevice): Promise<void> => {
       const model = modelOf(upstreamId);
       if (!model) return;
-      estimates.noteMeasured(questionFor(model), measured);
-      bounds.note(settingsOf(model), contextOf(model), measured);
+      const [question, settings, tokens] = [questionFor(model), settingsOf(model), contextOf(model)];
+      if (!world.isRemote() && estimates.isReady() && !estimates.known(question)) await askFor(question, false);
+      const bytes = measured(estimates.estimated(question));
+      estimates.noteMeasured(question, bytes);
+      bounds.note(settings, tokens, bytes);
     },
     /** What it takes at most, by what it took with another context; null: that is not known. */
     bound: (upstreamId: string): Need | null => {

@@ -35,10 +35,11 @@ export function createModelMemory(options: {
   function need(id: string): Need | null | undefined {
     if (needs.has(id)) return needs.get(id);
     // First: what is free depends on the needs of all loaded models, and this may be one of them.
-    needs.set(id, facts.need(id));
+    needs.set(id, facts.need(id, false));
+    if (needs.get(id) !== undefined) return needs.get(id);
     // A load does not wait for the answer where there is enough memory whatever that is.
-    const bound = needs.get(id) === undefined ? facts.bound(id) : null;
-    if (bound && fitsIn(bound.bytes, freeNow())) needs.set(id, bound);
+    const bound = facts.bound(id);
+    needs.set(id, bound && fitsIn(bound.bytes, freeNow()) ? bound : facts.need(id));
     return needs.get(id);
   }
 
@@ -138,11 +139,9 @@ export function createModelMemory(options: {
       const [own, files] = pid === null ? [0, 0] : [reader.held(pid), reader.files(pid)];
       // It has ended, or this is not Linux.
       if (own + files === 0) return;
-      // What it is compared with may still be asked.
-      await needWith(id, {});
-      const main = measuredBytes({ own, files }, facts.estimated(id));
       const after = takesDevices(id) ? await readDevices() : [];
-      facts.noteMeasured(id, new Map([...main, ...differences(devicesBefore, after)]));
+      const beside = differences(devicesBefore, after);
+      await facts.noteMeasured(id, (estimate) => new Map([...measuredBytes({ own, files }, estimate), ...beside]));
     },
   };
 }

@@ -29,6 +29,7 @@ async function scene(t: TestContext, ids: readonly string[]) {
     mainMemory: () => 2 ** 50,
     limits: () => new Map(),
     onKnown: () => undefined,
+    isLoading: () => false,
     warn: () => undefined,
   });
   const desired = desiredFrom({ models: ids });
