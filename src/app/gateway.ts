@@ -13,7 +13,6 @@ import { listen, requireFreePort, requireKeys } from "../http/server/listen.ts";
 import { createOpenAnswers } from "../http/server/open-answers.ts";
 import { keyFileName } from "../keys/key-file.ts";
 import { type LicenseKeys, openLicenseKeys } from "../keys/license-keys.ts";
-import { isDocumentFile } from "../observe/document-files.ts";
 import type { Settings } from "../settings/settings.ts";
 import { removeTemporaries } from "../state/atomic-file.ts";
 import { lockState, requireUnlocked } from "../state/lock.ts";
@@ -100,8 +99,7 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
       presetAllow: settings.presetAllow,
       writesBack: settings.writesBack,
       presetPath: core.presetPath,
-      isOther: (changed) => isDocumentFile(settings.configPath, store.current().document, changed),
-      onOther: loop.wakeLater,
+      onPreset: loop.wakeLater,
       onStatus: (found) => events.emit("sourceChecked", found),
       warn: core.warn,
       pollMs: filePollMs,

@@ -87,6 +87,7 @@ export function watchCache({ settings, loop }: Core, signal: AbortSignal): void 
     watchPlace(settings.cacheDir, placeCheckMs, () => loop.wake()),
     watchFiles({
       everyMs: fileCheckMs,
+      configPath: settings.configPath,
       last: loop.last,
       onModel: () => loop.wake(),
       onSource: loop.retry,

@@ -1,7 +1,8 @@
 // gateway.yaml as a source of the document: watches it, applies what its author changed, reports its problems.
 // A broken, half-written, vanished or unreadable file changes nothing.
+import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { watch } from "chokidar";
 import { systemCode, toGatewayError } from "../core/errors.ts";
@@ -32,9 +33,6 @@ const eventMs = 5;
 /** A text that was applied or found wrong is read once more after this time. */
 const recheckMs = 400;
 
-/** What the gateway writes into the state folder itself: for each write chokidar looked at it, and gateway.yaml was read again. */
-const ownWrites = /^(?:(?:desired|last-applied|history|last-used|inventory|loads|memory)\.json|.+\.[0-9a-f]{8}\.tmp)$/;
-
 export function unreadSource(path: string): SourceStatus {
   return unapplied(path, "Unread", "not read yet");
 }
@@ -45,11 +43,9 @@ export interface FileSourceOptions {
   readonly presetAllow?: PresetAllow;
   /** What calls change is written into the file. */
   readonly writesBack?: boolean;
-  /** In the state folder. Its changes by hand are reported through `onOther`. */
+  /** Its changes by hand are reported through `onPreset`. */
   readonly presetPath: string;
-  /** Whether a file in one of the watched folders is reported too, by its path. */
-  readonly isOther?: (path: string) => boolean;
-  readonly onOther: () => void;
+  readonly onPreset: () => void;
   readonly onStatus: (status: SourceStatus) => void;
   readonly warn: (message: string, fields: object) => void;
   /** For tests, which cannot wait as long as people do. */
@@ -137,11 +133,13 @@ export function watchFileSource(options: FileSourceOptions) {
   async function pollOnce(): Promise<void> {
     const before = polled;
     polled = await stampOf(path);
+    // Has no effect on a file that is watched. Of one that is not there, which the first pass makes, the folder would be watched.
+    if ((await stampOf(options.presetPath)) !== "") watcher.add(options.presetPath);
     if (polled !== before || status.reason !== "Applied") await settle();
   }
 
   if (options.writesBack === true) store.onChange(() => void settle());
-  const watcher = watchFolders({ ...options, path }, settleIn);
+  const watcher = watchSaves({ ...options, path }, settleIn);
   // What changed between the first look and the watcher's own has no event.
   watcher.on("ready", () => void settle());
   const poll = setInterval(() => void pollOnce(), options.pollMs);
@@ -162,20 +160,24 @@ export function watchFileSource(options: FileSourceOptions) {
   };
 }
 
-/** `onFile`: something has changed, to be read after so many ms. */
-function watchFolders(
-  { path, presetPath, isOther, onOther, warn }: FileSourceOptions,
+/**
+ * `onFile`: something has changed, to be read after so many ms. The files are watched, and not their folder: chokidar reads all of a
+ * folder at each write in it, and our own writes into the state folder were eight reads per edit.
+ */
+function watchSaves(
+  { path, presetPath, onPreset, warn }: FileSourceOptions,
   onFile: (ms: number) => void,
 ): ReturnType<typeof watch> {
   const preset = resolve(presetPath);
-  const folders = new Set([path, preset].map((file) => dirname(file)));
-  const ignored = (changed: string): boolean =>
-    ownWrites.test(basename(changed)) && dirname(resolve(changed)) === dirname(preset);
-  // The parent folder is watched: editors rename over the file, ConfigMaps swap a symlink beside it.
-  const watcher = watch([...folders], { depth: 0, ignoreInitial: true, ignorePermissionErrors: true, ignored });
-  watcher.on("all", (_event, changed) => {
-    if (resolve(changed) === preset || isOther?.(resolve(changed))) onOther();
-    else onFile(eventMs);
+  const watcher = watch(existsSync(preset) ? [path, preset] : path, {
+    ignoreInitial: true,
+    ignorePermissionErrors: true,
+  });
+  watcher.on("all", (event, changed) => {
+    if (resolve(changed) === preset) return onPreset();
+    onFile(eventMs);
+    // Until it is back, its folder is watched for it.
+    if (event === "unlink") watcher.add(path);
   });
   watcher.on("error", (error) => warn("watching failed; polling continues", { error: String(error) }));
   return watcher;

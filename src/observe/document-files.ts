@@ -13,15 +13,20 @@ export async function readDocumentFiles(
   configPath: string,
   { models }: Desired,
 ): Promise<Pick<Observed, "sources" | "documentFiles">> {
-  const folder = dirname(configPath);
   const [sources, documentFiles] = await Promise.all([
     readEach(
       models.flatMap(({ source }) => source ?? []),
       (source) => sourceOf(resolveSource(configPath, source)),
     ),
-    readEach(models.flatMap(namedFiles), (name) => readFile(folder, name)),
+    readEngineFiles(configPath, models),
   ]);
   return { sources, documentFiles };
+}
+
+/** Those that go to the engine. */
+export function readEngineFiles(configPath: string, models: Desired["models"]): Promise<Observed["documentFiles"]> {
+  const folder = dirname(configPath);
+  return readEach(models.flatMap(namedFiles), (name) => readFile(folder, name));
 }
 
 async function readEach<Found>(
@@ -29,11 +34,6 @@ async function readEach<Found>(
   read: (name: string) => Promise<Found>,
 ): Promise<ReadonlyMap<string, Found>> {
   return new Map(await Promise.all([...new Set(names)].map(async (name) => [name, await read(name)] as const)));
-}
-
-/** Whether the document names this file. */
-export function isDocumentFile(configPath: string, document: Desired, path: string): boolean {
-  return document.models.flatMap(namedFiles).some((name) => resolve(dirname(configPath), name) === path);
 }
 
 async function readFile(folder: string, name: string): Promise<DocumentFile> {

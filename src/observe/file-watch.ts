@@ -4,8 +4,10 @@
 import { stat } from "node:fs/promises";
 import { sourceStamp } from "../cache/download/import-source.ts";
 import { identityOf } from "../cache/scan/scan.ts";
+import { equalJson } from "../core/json.ts";
 import type { DesiredState } from "../desired/document/document.ts";
 import { type CachedModel, filesOf, findCached, type Observed } from "../plan/observed.ts";
+import { readEngineFiles } from "./document-files.ts";
 
 /** Runs a check every `everyMs`, one at a time, as a share may hang; call the result to stop. */
 function poll(everyMs: number, check: () => Promise<void>): () => void {
@@ -33,9 +35,10 @@ export function watchPlace(folder: string, everyMs: number, onChange: () => void
 
 export interface FileWatch {
   readonly everyMs: number;
+  readonly configPath: string;
   /** The newest pass. */
   readonly last: () => { readonly desired: DesiredState; readonly observed: Observed } | null;
-  /** A model's files differ from what the pass saw. */
+  /** A model's files, or those that go to the engine beside it, differ from what the pass saw. */
   readonly onModel: () => void;
   /** A source differs from what the pass saw, and did not change between two checks. */
   readonly onSource: () => void;
@@ -44,20 +47,21 @@ export interface FileWatch {
 /** Models per check, in turns if there are more. A thousand files each second took 2 % of a core. */
 const modelsPerCheck = 100;
 
-export function watchFiles({ everyMs, last, onModel, onSource }: FileWatch): () => void {
+export function watchFiles({ everyMs, configPath, last, onModel, onSource }: FileWatch): () => void {
   let stamps = new Map<string, string | null>();
   let checked = 0;
   return poll(everyMs, async () => {
     const pass = last();
     if (!pass) return;
-    const { cache, sources } = pass.observed;
+    const { cache, sources, documentFiles } = pass.observed;
     const cached = cache.state === "known" ? cache.value.models : [];
     const named = pass.desired.document.models.flatMap(({ id }) => findCached(cached, id) ?? []);
     const from = checked % Math.max(1, named.length);
     const due = [...named.slice(from), ...named.slice(0, from)].slice(0, modelsPerCheck);
     checked = from + due.length;
     const asSeen = await Promise.all(due.map(isAsSeen));
-    if (asSeen.includes(false)) onModel();
+    const beside = await readEngineFiles(configPath, pass.desired.document.models);
+    if (asSeen.includes(false) || !equalJson([...beside], [...documentFiles])) onModel();
     const before = stamps;
     stamps = new Map();
     for (const { path, stamp } of sources.values()) {

@@ -17,8 +17,8 @@ export interface Sourcing {
   readonly told: string[];
   /** Every document that there was, as its models' names. */
   readonly documents: string[];
-  /** Reports of the other watched file. */
-  others(): number;
+  /** Reports of the preset file. */
+  presets(): number;
   /** Resolves when the document has these models, by name, in this order. */
   becomes(...names: readonly string[]): Promise<void>;
   /** Resolves with the status once its reason is this. */
@@ -51,7 +51,7 @@ export async function startSourcing(t: TestContext, options: SourcingOptions = {
   if (options.text !== null && options.text !== undefined) await writeFile(path, options.text);
   const told: string[] = [];
   const documents: string[] = [];
-  let others = 0;
+  let presets = 0;
   const store = await openDesiredStore({ stateDir, now: Date.now, warn: (message) => told.push(message) });
   const names = (): string[] => store.current().document.models.map(({ id }) => id.replace(/^acme\/|:Q8_0$/g, ""));
   store.onChange(() => void documents.push(names().join(" ")));
@@ -59,7 +59,7 @@ export async function startSourcing(t: TestContext, options: SourcingOptions = {
     path,
     store,
     presetPath: join(stateDir, "router.preset.ini"),
-    onOther: () => void others++,
+    onPreset: () => void presets++,
     onStatus: ({ reason, message }) => void told.push(`${reason}: ${message}`),
     warn: (message, fields) => void told.push(`${message} ${JSON.stringify(fields)}`),
     pollMs: options.pollMs ?? 600_000,
@@ -76,7 +76,7 @@ export async function startSourcing(t: TestContext, options: SourcingOptions = {
     told,
     documents,
     names,
-    others: () => others,
+    presets: () => presets,
     becomes: async (...wanted) =>
       void (await until(
         `the document has ${wanted.join(" ")}, not ${names().join(" ")}: ${told.join("; ")}`,

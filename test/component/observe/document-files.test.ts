@@ -5,7 +5,7 @@ import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { promisify } from "node:util";
-import { isDocumentFile, readDocumentFiles } from "../../../src/observe/document-files.ts";
+import { readDocumentFiles } from "../../../src/observe/document-files.ts";
 import type { DocumentFile } from "../../../src/plan/observed.ts";
 import { modelHead } from "../../support/cache-folder.ts";
 import { scratchFolder } from "../../support/scratch.ts";
@@ -89,18 +89,5 @@ describe("a file that the document names", () => {
     await writeFile(`${path}.new`, "shorter");
     await rename(`${path}.new`, path);
     assert.equal(new Set([first, second, await identity()]).size, 3);
-  });
-
-  it("is known by its path, for the watcher", () => {
-    const document = desiredFrom({
-      models: [{ id: "acme/a:Q8_0", lora: [{ source: "./x.gguf" }], mmproj: "/doc/sub/p.gguf" }, "acme/b:Q8_0"],
-    });
-    const isNamed = (path: string): boolean => isDocumentFile("/doc/gateway.yaml", document, path);
-    assert.deepEqual(["/doc/x.gguf", "/doc/sub/p.gguf", "/doc/gateway.yaml", "/other/x.gguf"].map(isNamed), [
-      true,
-      true,
-      false,
-      false,
-    ]);
   });
 });

@@ -23,18 +23,25 @@ it("models that the document names are looked at, the others not; a source once 
   const four = await repo.link(commit, "demo-Q4_0.gguf", modelHead("four"));
   await repo.main(commit);
   const document = toDesired(
-    toTree({ version: 1, models: ["acme/demo:Q8_0", { id: "local/x:Q8_0", source: "x.gguf" }] }),
+    toTree({
+      version: 1,
+      models: [
+        { id: "acme/demo:Q8_0", lora: [{ source: "y.gguf" }] },
+        { id: "local/x:Q8_0", source: "x.gguf" },
+      ],
+    }),
   );
   const desired = { generation: 1, tree: { version: 1 }, document, hash: "", etag: "", applied: null } as const;
   const scanner = createCacheScanner(root);
+  const configPath = join(root, "gateway.yaml");
   let observed: Observed | null = null;
   const pass = async (): Promise<void> => {
-    const { sources } = await readDocumentFiles(join(root, "gateway.yaml"), document);
-    observed = { cache: await scanner.scan(), sources } as Observed;
+    observed = { cache: await scanner.scan(), ...(await readDocumentFiles(configPath, document)) } as Observed;
   };
   let [looks, models, sources] = [0, 0, 0];
   const stop = watchFiles({
     everyMs: 5,
+    configPath,
     last: () => {
       looks++;
       return observed && { desired, observed };
@@ -73,6 +80,7 @@ it("models that the document names are looked at, the others not; a source once 
   assert.deepEqual(await noticed(() => writeFile(eight, bytes.subarray(1))), [true, false]);
   assert.deepEqual(await noticed(() => writeFile(join(root, "x.gguf"), "x")), [false, true]);
   assert.deepEqual(await noticed(() => rm(join(root, "x.gguf"))), [false, true]);
+  assert.deepEqual(await noticed(() => writeFile(join(root, "y.gguf"), "y")), [true, false]);
 });
 
 it("of many models each is looked at in its turn", async (t) => {
@@ -85,10 +93,11 @@ it("of many models each is looked at in its turn", async (t) => {
   const desired = { generation: 1, tree: { version: 1 }, document, hash: "", etag: "", applied: null } as const;
   const cache = await createCacheScanner(root).scan();
   assert.ok(cache.state === "known" && cache.value.models.length === ids.length);
-  const observed = { cache, sources: new Map() } as unknown as Observed;
+  const observed = { cache, sources: new Map(), documentFiles: new Map() } as unknown as Observed;
   let [looks, news] = [0, 0];
   const stop = watchFiles({
     everyMs: 2,
+    configPath: join(root, "gateway.yaml"),
     last: () => {
       looks++;
       return { desired, observed };
