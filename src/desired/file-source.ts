@@ -30,7 +30,7 @@ const settleMs = 5;
 const halfSettleMs = 50;
 /** ms between an event and the first read: the write that follows a truncation is part of it. */
 const eventMs = 5;
-/** A text that was applied or found wrong is read once more after this time. */
+/** A text that was applied or found wrong, and a file that has gone, is read once more after this time. */
 const recheckMs = 400;
 
 export function unreadSource(path: string): SourceStatus {
@@ -78,13 +78,16 @@ export function watchFileSource(options: FileSourceOptions) {
     // What could not be stored is tried again at each poll.
     seenHash = found.valid || found.reason === "ParseError" ? hash : null;
     if ("bytes" in source && found.valid) appliedBytes = source.bytes.length;
-    report(found);
-    // The watcher drops an event that follows another within 5 ms: the write after a truncation, seen as an empty file.
-    if (seenHash !== null) settleIn(recheckMs);
+    const isNews = report(found);
+    // The watcher drops an event that follows another within 5 ms: the write after a truncation, seen as an empty file. And it misses a
+    // file that comes while it begins to wait for it.
+    if (seenHash !== null || isNews) settleIn(recheckMs);
   }
 
-  function report(found: SourceStatus): void {
-    if (found.reason !== status.reason || found.message !== status.message) options.onStatus((status = found));
+  function report(found: SourceStatus): boolean {
+    if (found.reason === status.reason && found.message === status.message) return false;
+    options.onStatus((status = found));
+    return true;
   }
 
   /** A save that comes meanwhile is merged first, and written back with the rest. */
