@@ -77,7 +77,7 @@ export async function openRecord(options: RecordOptions) {
       // After the document, which does not wait for it: a crash in between merges the same edit again, which changes nothing.
       if (unsaved) {
         try {
-          await files.write(join(stateDir, appliedName), textOf(unsaved));
+          await files.write(join(stateDir, appliedName), textOf(unsaved), false);
           applied = unsaved;
         } catch (error) {
           applied = appliedBefore;

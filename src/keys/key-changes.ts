@@ -55,7 +55,7 @@ export async function removeKey(path: string, name: string): Promise<readonly Ke
 
 async function write(path: string, keys: readonly KeyEntry[]): Promise<void> {
   try {
-    await writeAtomic(path, renderKeyList(keys), keyFileMode);
+    await writeAtomic(path, renderKeyList(keys), { mode: keyFileMode });
   } catch (error) {
     throw stateError(path, error);
   }

@@ -5,8 +5,15 @@ import { dirname, join } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { syncFolder } from "./folder.ts";
 
-/** Writes beside the file, syncs, and renames: a reader or a crash sees the old text or the new one. */
-export async function writeAtomic(path: string, text: string | Uint8Array, mode = 0o644): Promise<void> {
+/**
+ * Writes beside the file, syncs, and renames: a reader or a crash sees the old text or the new one. `isFinal`: after a power cut too
+ * it is the new one.
+ */
+export async function writeAtomic(
+  path: string,
+  text: string | Uint8Array,
+  { mode = 0o644, isFinal = true }: { readonly mode?: number; readonly isFinal?: boolean } = {},
+): Promise<void> {
   const temporary = `${path}.${randomBytes(4).toString("hex")}.tmp`;
   try {
     const file = await open(temporary, "wx", mode);
@@ -22,7 +29,7 @@ export async function writeAtomic(path: string, text: string | Uint8Array, mode 
     await rm(temporary, { force: true }).catch(() => undefined);
     throw error;
   }
-  await syncFolder(dirname(path));
+  if (isFinal) await syncFolder(dirname(path));
 }
 
 /** Removes what a killed writer left behind. Only for a folder without other writers. */
@@ -57,9 +64,9 @@ export function isDiskRefusal(error: unknown): boolean {
 }
 
 /** Writes a file of the state folder. Errors: `disk_full`, `state_unwritable`; the file is then as it was. */
-export async function writeState(path: string, text: string): Promise<void> {
+export async function writeState(path: string, text: string, isFinal = true): Promise<void> {
   try {
-    await writeAtomic(path, text);
+    await writeAtomic(path, text, { isFinal });
   } catch (error) {
     throw stateError(path, error);
   }

@@ -16,8 +16,11 @@ export interface StateFolderReport {
 }
 
 export interface StateFiles {
-  /** Writes a file; on the disk when it resolves. Errors: `disk_full`, `state_unwritable`; nothing is changed then. */
-  write(path: string, text: string): Promise<void>;
+  /**
+   * Writes a file. When it resolves the new text is on the disk; not `isFinal`: the new one or the one before, which is enough for what
+   * is made again from another file. Errors: `disk_full`, `state_unwritable`; nothing is changed then.
+   */
+  write(path: string, text: string, isFinal?: boolean): Promise<void>;
   /** Renames a damaged file, so that nothing of it is lost; answers with its new path. */
   setAside(path: string): Promise<string>;
 }
@@ -129,11 +132,11 @@ export function createStateFolder(options: {
       aside = [...aside, moved];
       return moved;
     },
-    write: (path, text) =>
+    write: (path, text, isFinal) =>
       serial(async () => {
         try {
           await hold();
-          await writeState(path, text);
+          await writeState(path, text, isFinal);
         } catch (error) {
           // A folder that goes during the write is ENOENT for its file, and has a remedy of its own.
           const cause: unknown = await hold().then(

@@ -45,10 +45,10 @@ describe("writing a state file", () => {
   it("gives a new file the mode that was asked for", async (t) => {
     const folder = await scratchFolder(t);
     await writeAtomic(join(folder, "open"), "1");
-    await writeAtomic(join(folder, "secret"), "1", 0o600);
+    await writeAtomic(join(folder, "secret"), "1", { mode: 0o600 });
     assert.equal((await stat(join(folder, "secret"))).mode & 0o777, 0o600);
     await chmod(join(folder, "secret"), 0o644);
-    await writeAtomic(join(folder, "secret"), "2", 0o600);
+    await writeAtomic(join(folder, "secret"), "2", { mode: 0o600 });
     assert.equal((await stat(join(folder, "secret"))).mode & 0o777, 0o600);
   });
 
