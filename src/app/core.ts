@@ -12,7 +12,7 @@ import { modelHandlers } from "../execute/model-actions.ts";
 import { presetHandlers } from "../execute/preset-actions.ts";
 import { routerHandlers } from "../execute/router-actions.ts";
 import { speechHandlers } from "../execute/speech-actions.ts";
-import { inputsIn, routerInputs } from "../observe/observe.ts";
+import { inputsIn, routerInputs, routerNow } from "../observe/observe.ts";
 import { actionKinds, writesCache } from "../plan/actions.ts";
 import { createLoop, type Loop } from "../reconcile/loop.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -123,6 +123,7 @@ function createActions(parts: Base & State & Machine & Scheduling & { readonly s
         binary: engine.path,
         inputs: () => routerInputs(presetPath, scanner),
         seenInputs: () => inputsIn(seen),
+        observed: () => routerNow(parts),
       }),
       ...speechHandlers({
         ...cacheAccess,

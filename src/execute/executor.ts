@@ -4,13 +4,21 @@ import type { RemovedFiles } from "../cache/removal/remove.ts";
 import type { Collected } from "../cache/report/garbage.ts";
 import { GatewayError, stoppingError, toGatewayError } from "../core/errors.ts";
 import { type Action, type ActionKind, laneOf, type Progress, type RunningAction } from "../plan/actions.ts";
+import type { Observed } from "../plan/observed.ts";
 
 export interface ActionRun {
   readonly signal: AbortSignal;
   report(progress: Progress): void;
 }
 
+/** What an action that is done has seen of what it changed; null: it does not know. */
+interface Seen {
+  readonly seen: Partial<Observed> | null;
+}
+
 interface Results {
+  readonly "preset.write": Seen;
+  readonly "router.reload": Seen;
   readonly "model.remove": { readonly removed: RemovedFiles };
   readonly "cache.gc": { readonly collected: Collected };
 }
@@ -30,9 +38,11 @@ export interface Outcome {
   readonly removed: RemovedFiles | null;
   /** Of a collection that is done. */
   readonly collected: Collected | null;
+  /** Null too for one that does not look. */
+  readonly seen: Partial<Observed> | null;
 }
 
-type Done = { readonly removed?: RemovedFiles; readonly collected?: Collected } | void;
+type Done = Partial<Pick<Outcome, "removed" | "collected" | "seen">> | void;
 
 /** Observes the actions with one key. */
 export interface Follower {
@@ -96,8 +106,8 @@ export function createExecutor(options: {
     }
     tasks.delete(task.action.key);
     const ms = task.startedAt === null ? 0 : options.now() - task.startedAt;
-    const { removed = null, collected = null } = done ?? {};
-    const outcome: Outcome = { action: task.action, ms, error, removed, collected };
+    const { removed = null, collected = null, seen = null } = done ?? {};
+    const outcome: Outcome = { action: task.action, ms, error, removed, collected, seen };
     for (const follower of followersOf(task)) follower.settled?.(outcome);
     options.onSettled(outcome);
   }

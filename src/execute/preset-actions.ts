@@ -1,6 +1,7 @@
 // Writes router.preset.ini, which its owner edits too.
 import { setTimeout as delay } from "node:timers/promises";
 import { GatewayError, reasonOf } from "../core/errors.ts";
+import { parsePreset } from "../plan/preset-file.ts";
 import { readIfPresent } from "../state/atomic-file.ts";
 import type { StateFiles } from "../state/state-folder.ts";
 import type { Handlers } from "./executor.ts";
@@ -21,11 +22,12 @@ export function presetHandlers(
         // It is being edited: the text differs from the one in the plan, so the next plan decides.
         let found = await readIfPresent(presetPath);
         if (found !== null && found !== ours) found = await delay(settleMs).then(() => readIfPresent(presetPath));
-        if ((found ?? "") !== replaces) return;
-        await write(presetPath, text);
+        if ((found ?? "") !== replaces) return { seen: null };
+        await write(presetPath, text, false);
         ours = text;
         const disabled = disabledLines(replaces, text);
         if (disabled.length > 0) onDisabled(disabled);
+        return { seen: { preset: { state: "known", value: parsePreset(text) } } };
       } catch (error) {
         if (error instanceof GatewayError) throw error;
         const why = reasonOf(error);

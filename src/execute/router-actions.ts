@@ -1,6 +1,7 @@
 // Starts, reloads and restarts the router, after the responses that it would cut have ended.
 import { GatewayError } from "../core/errors.ts";
 import type { Router, RouterInputs } from "../engines/llama/router.ts";
+import type { Observed } from "../plan/observed.ts";
 import type { Handlers } from "./executor.ts";
 
 /** Holds new requests for models and waits for responses in flight. */
@@ -21,6 +22,7 @@ export function routerHandlers(options: {
   readonly inputs: () => Promise<RouterInputs>;
   /** The same as the newest pass has seen it: where it was older than what a reload reads, the next pass plans one more. */
   readonly seenInputs: () => RouterInputs;
+  readonly observed: () => Observed["router"];
 }): Pick<Handlers, "router.start" | "router.reload" | "router.restart"> {
   const { router, drainer } = options;
 
@@ -37,6 +39,7 @@ export function routerHandlers(options: {
       const readmit = changes.length > 0 ? await drainer.drain(changes, signal) : () => undefined;
       try {
         await router.reload(options.seenInputs());
+        return { seen: { router: options.observed() } };
       } finally {
         readmit();
       }

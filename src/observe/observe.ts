@@ -50,10 +50,21 @@ export function createObserver(options: {
         workers: options.workers?.snapshot() ?? [],
         inventory: options.inventory(),
         loads: options.loads(),
-        router: { ...options.router.snapshot(), ...options.engine.state() },
+        router: routerNow(options),
       };
     },
   };
+}
+
+/** As it was last seen: nothing is asked. */
+export function routerNow({
+  router,
+  engine,
+}: {
+  readonly router: Pick<Router, "snapshot">;
+  readonly engine: Pick<EngineSource, "state">;
+}): Observed["router"] {
+  return { ...router.snapshot(), ...engine.state() };
 }
 
 /** What the router is about to read. Errors: `preset_unwritable`, `cache_unwritable` where it cannot be read. */

@@ -26,6 +26,9 @@ export interface RememberedContext extends ChosenContext {
 /** Models come and go; those that were loaded longest ago are forgotten. */
 const mostEntries = 500;
 
+/** ms: the first answer of a process does not wait for it. */
+const behindMs = 100;
+
 export async function openLoadBook(options: {
   readonly stateDir: string;
   readonly warn: (message: string, fields: object) => void;
@@ -37,6 +40,7 @@ export async function openLoadBook(options: {
   const records = new Map(known?.records);
   const contexts = new Map(known?.contexts);
   const serial = createSerial();
+  let timer: NodeJS.Timeout | undefined;
 
   function note(id: string, record: LoadRecord): void {
     records.delete(id);
@@ -46,9 +50,15 @@ export async function openLoadBook(options: {
   }
 
   function write(): void {
+    timer ??= setTimeout(() => void save(), behindMs).unref();
+  }
+
+  async function save(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
     const models = Object.fromEntries([...records].map(([id, record]) => [id, bodyOf(record)]));
     const text = `${JSON.stringify({ models, contexts: Object.fromEntries(contexts) }, null, 2)}\n`;
-    void serial(() => files.write(path, text)).catch((error: unknown) =>
+    await serial(() => files.write(path, text)).catch((error: unknown) =>
       warn("how models were loaded could not be written", { error: String(error) }),
     );
   }
@@ -93,7 +103,7 @@ export async function openLoadBook(options: {
       for (const [id, { tokens }] of contexts) if (tokens === null) contexts.delete(id);
     },
     /** Writes what is not written yet. */
-    close: (): Promise<void> => serial(async () => undefined),
+    close: (): Promise<void> => (timer ? save() : serial(async () => undefined)),
   };
 }
 

@@ -10,7 +10,7 @@ import {
 import { type Action, type ActionKind, actionKinds, type Progress } from "../../src/plan/actions.ts";
 import { cleanUp } from "./clean-up.ts";
 
-export type Doing = (action: Action, run: ActionRun) => Promise<void>;
+export type Doing = (action: Action, run: ActionRun) => Promise<Partial<Pick<Outcome, "seen">> | void>;
 
 export interface Executing {
   readonly executor: Executor;

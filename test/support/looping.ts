@@ -58,10 +58,14 @@ export function startLooping(t: TestContext, options: LoopingOptions = {}): Worl
   const executing = startExecutor(
     t,
     async (action, run) => {
-      if (action.kind === "preset.write") preset = action.text;
-      if (action.kind !== "model.pull") return;
+      if (action.kind === "preset.write") {
+        preset = action.text;
+        return { seen: { preset: { state: "known", value: parsePreset(preset) } } };
+      }
+      if (action.kind !== "model.pull") return {};
       await options.pulling?.(action, run);
       cached.add(action.model);
+      return {};
     },
     { transfers: options.transfers ?? 1, now: () => world.clock, onSettled: (outcome) => loop.settled(outcome) },
   );

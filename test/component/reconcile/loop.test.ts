@@ -70,6 +70,34 @@ describe("passes", () => {
     assert.ok((await world.loop.waitFor(wait)).number > first.number);
   });
 
+  it("go on with what an action has seen, and look at everything in a moment", async (t) => {
+    const world = startLooping(t);
+    world.loop.start();
+    await until("the written preset is in the plan", () => world.passes.length === 2);
+    assert.deepEqual([world.looks(), world.passes[1]?.plan.actions], [1, []]);
+    const wait = { generation: 0, timeoutMs: patienceMs, test: () => true };
+    assert.equal(
+      world.passes[1]?.number,
+      world.passes[0]?.number,
+      "it is not later than a call that waits for a new one",
+    );
+    assert.equal((await world.loop.waitFor({ ...wait, fresh: true })).number, 2);
+    world.want(a);
+    world.loop.wake();
+    await until("the model is there", () => world.cached.has(a));
+  });
+
+  it("look again where anything else has happened since", async (t) => {
+    const held = gate();
+    const world = startLooping(t, { pulling: () => held.pass() });
+    world.want(a);
+    world.loop.start();
+    await until("the preset is written", () => world.log.includes("end preset"));
+    const looks = world.looks();
+    held.open();
+    await until("the model is there", () => world.loop.last()?.running.length === 0 && world.looks() > looks);
+  });
+
   it("come by themselves after a while", async (t) => {
     const world = startLooping(t, { resyncMs: 10 });
     world.loop.start();

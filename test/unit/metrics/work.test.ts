@@ -10,7 +10,7 @@ const reload: Action = { ...common, kind: "router.reload", key: "router", change
 const start: Action = { ...common, kind: "router.start", key: "router" };
 const pull: Action = { ...common, kind: "model.pull", key: "model/a", model: "a", revision: undefined };
 const asImport: Action = { ...common, kind: "model.import", key: "model/b", model: "b", source: "./b.gguf" };
-const none = { removed: null, collected: null };
+const none = { removed: null, collected: null, seen: null };
 
 test("actions by kind and outcome; only those that succeed have a duration", () => {
   const work = createWorkMeters();

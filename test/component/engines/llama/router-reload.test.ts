@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { Router } from "../../../../src/engines/llama/router.ts";
 import type { ActionRun } from "../../../../src/execute/executor.ts";
 import { routerHandlers } from "../../../../src/execute/router-actions.ts";
+import { restingRouter } from "../../../unit/plan/world.ts";
 
 const inputs = { preset: "", cache: "", repos: [] };
 const run: ActionRun = { signal: new AbortController().signal, report: () => undefined };
@@ -22,6 +23,7 @@ test("it drains them, reloads and lets their requests in again", async () => {
     binary: () => null,
     inputs: async () => inputs,
     seenInputs: () => inputs,
+    observed: () => restingRouter,
   });
   const action = { key: "router", reason: "PresetChanged", message: "", disrupts: [] };
   await handlers["router.reload"]({ ...action, kind: "router.reload", changes: ["acme/x:Q8_0"] }, run);
