@@ -5,8 +5,7 @@ import { LineBlocks } from "../../src/core/event-stream.ts";
 export function inBlocks<T>(chunks: readonly Uint8Array[], each: (block: Buffer) => T): { made: T[]; rest: Buffer } {
   const blocks = new LineBlocks();
   const made = chunks.flatMap((chunk) => {
-    blocks.push(Buffer.from(chunk));
-    const block = blocks.block();
+    const block = blocks.lines(chunk);
     return block ? [each(block)] : [];
   });
   return { made, rest: blocks.rest() };

@@ -24,7 +24,7 @@ export function askInstance(
         start: (code) => {
           status = code;
         },
-        data: (chunk) => chunks.push(chunk) > 0,
+        data: (chunk) => chunks.push(Buffer.from(chunk)) > 0,
         end: () => resolve({ status, text: Buffer.concat(chunks).toString("utf8") }),
         fail: reject,
       },

@@ -9,7 +9,7 @@ import { ResponseReader, type ResponseSink } from "./response-reader.ts";
 /** Exactly one of `onEnd` and `onFailed` comes last; neither after `destroy`. */
 export interface AnswerHandler {
   onHead(status: number, contentType: string): void;
-  /** False: no more until `resume`. */
+  /** `bytes`: valid until it returns. False: no more until `resume`. */
   onBody(bytes: Buffer): boolean;
   onEnd(): void;
   /** `error`: null: the process has closed the connection. */
@@ -81,7 +81,7 @@ export function createConnections(): Connections {
 }
 
 const readBytes = 64 * 1024;
-/** Of all connections: what was read is copied before the next read. Windows reads ahead, so there each has its own. */
+/** Of all connections: what was read is handed on before the next read. Windows reads ahead, so there each has its own. */
 const readInto = Buffer.allocUnsafeSlow(readBytes);
 
 /** Bytes up to which head and body are sent as one: a copy costs less than another system call. */

@@ -103,8 +103,7 @@ export function createRouterClient(origin: string, key: string) {
       onOpen();
       const blocks = new LineBlocks();
       for await (const chunk of answer.body) {
-        blocks.push(chunk as Buffer);
-        const lines = blocks.block();
+        const lines = blocks.lines(chunk as Buffer);
         if (lines) eachEvent(lines, (data) => onEvent(JSON.parse(data) as RouterEvent));
       }
     },

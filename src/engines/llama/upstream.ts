@@ -12,7 +12,7 @@ import { createRounds, type Rounds } from "./rounds.ts";
 export interface AnswerSink {
   /** Before any byte. */
   start(status: number, contentType: string): void;
-  /** False asks for no more until `resume` is called. */
+  /** `chunk`: valid until it returns. False asks for no more until `resume` is called. */
   data(chunk: Buffer): boolean;
   end(): void;
   fail(error: GatewayError): void;

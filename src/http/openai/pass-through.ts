@@ -45,7 +45,7 @@ class PassThrough implements Translator {
   #isStream = false;
   /** Of an answer that is no stream, though one was asked for. */
   readonly #kept: Buffer[] = [];
-  /** Blocks of whole lines: the last event, and what came with it. A search in each block cost a tenth of a fast stream. */
+  /** Blocks of whole lines: the last event, and what came with it. */
   #last: Buffer[] = [];
   /** The event before it: the end mark may come alone, after the event that has the counts. */
   #before: Buffer[] = [];
@@ -70,7 +70,7 @@ class PassThrough implements Translator {
 
   lines(block: Buffer): Buffer | null {
     if (!this.#isStream) {
-      this.#kept.push(block);
+      this.#kept.push(Buffer.from(block));
       return null;
     }
     if (this.#takesHead) this.#takeHead(block);
@@ -112,15 +112,24 @@ class PassThrough implements Translator {
       this.#last.length = 0;
       this.#before = before;
     }
-    this.#last.push(block);
+    this.#last.push(lastEventOf(block));
   }
 }
 
 /** Bytes of an answer's beginning or end that have its counts. */
 const countsWithin = 1_024;
 
+/** Bytes. */
+const searchedFrom = 4_096;
+
 function endOf(block: Buffer): string {
   return block.toString("latin1", Math.max(0, block.length - countsWithin));
+}
+
+/** A copy of its last event at least, and of the counts before it. A search in each small block cost a tenth of a fast stream. */
+function lastEventOf(block: Buffer): Buffer {
+  const from = block.length < searchedFrom ? 0 : block.lastIndexOf("\n\n", -3) - countsWithin;
+  return Buffer.from(block.subarray(Math.max(0, from)));
 }
 
 /** White space or a comment. */

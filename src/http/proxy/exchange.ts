@@ -53,7 +53,6 @@ class Answering implements AnswerSink, ReplyListener, Underway {
   #status = 0;
   #isAnswering = false;
   readonly #blocks = new LineBlocks();
-  #isDue = false;
   #headers: Readonly<Record<string, string>> = {};
   /** Of the answer, or of the error in which it ended; 0: none was sent. */
   #outcome = 0;
@@ -155,12 +154,11 @@ class Answering implements AnswerSink, ReplyListener, Underway {
 
   data(chunk: Buffer): boolean {
     if (!this.#isAnswering && this.#status === 200) this.#beginAnswer();
-    this.#blocks.push(chunk);
-    // Passed on once per turn of the event loop: a write per token would be a system call each.
-    if (!this.#isDue && this.#isAnswering && this.#generation.stream) {
-      this.#isDue = true;
-      process.nextTick(passOn, this);
-    }
+    if (this.#isAnswering && this.#generation.stream) {
+      const block = this.#blocks.lines(chunk, this.#raw.isFlushed());
+      const text = block && this.#generation.translator.lines(block);
+      if (text !== null) this.#raw.write(text);
+    } else this.#blocks.keep(chunk);
     return !this.#raw.isBlocked();
   }
 
@@ -169,18 +167,9 @@ class Answering implements AnswerSink, ReplyListener, Underway {
     if (this.#generation.stream) this.#meter.firstTokenCame(this.#sinceBegin());
   }
 
-  passOn(): void {
-    if (!this.#isDue) return;
-    this.#isDue = false;
-    const block = this.#blocks.block();
-    const text = block && this.#generation.translator.lines(block);
-    if (text !== null) this.#raw.write(text);
-  }
-
   end(): void {
     const { translator } = this.#generation;
     try {
-      this.passOn();
       const rest = this.#blocks.rest();
       if (this.#status === 200) this.#finish(translator.end(rest));
       else this.#refuse(renderEngineError(translator.family, this.#status, rest.toString()));
@@ -194,10 +183,7 @@ class Answering implements AnswerSink, ReplyListener, Underway {
   fail(error: GatewayError): void {
     // The headers alone are no answer: they come before the engine computes.
     if (!this.#isAnswering && isRefusal(error)) return this.#askNext();
-    if (error.code !== "cancelled" || this.#isCancelled) {
-      this.passOn();
-      this.#failWith(this.#isCancelled ? cancelledError() : error);
-    }
+    if (error.code !== "cancelled" || this.#isCancelled) this.#failWith(this.#isCancelled ? cancelledError() : error);
     this.#over();
   }
 
@@ -288,10 +274,6 @@ class Answering implements AnswerSink, ReplyListener, Underway {
 
 function cancelledError(): GatewayError {
   return new GatewayError("cancelled", "the request was cancelled by POST /api/requests/cancel");
-}
-
-function passOn(answering: Answering): void {
-  answering.passOn();
 }
 
 /** A response that the gateway itself has cut, for a change, is no failure of the engine. */

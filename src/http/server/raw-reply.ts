@@ -54,6 +54,11 @@ export class RawReply {
     return this.#blockedSince !== null;
   }
 
+  /** The kernel has all that was written. */
+  isFlushed(): boolean {
+    return this.#response.writableLength === 0;
+  }
+
   end(): void {
     if (!this.#response.destroyed) this.#response.end();
   }

@@ -73,7 +73,7 @@ async function world(t: TestContext, answer: Answer): Promise<World> {
         { path: "/v1/chat/completions", body: [Buffer.from('{"a":'), Buffer.from("1}")], stream: false, ...request },
         {
           start: () => undefined,
-          data: (bytes) => body.push(bytes) > 0,
+          data: (bytes) => body.push(Buffer.from(bytes)) > 0,
           end: () => settle(Buffer.concat(body).toString()),
           fail: (error: GatewayError) => settle(error.message),
         },

@@ -18,7 +18,7 @@ function readIn(bytes: Buffer, cuts: readonly number[]): Read {
   const body: Buffer[] = [];
   const reader = new ResponseReader({
     onHead: (status, contentType) => void heads.push([status, contentType]),
-    onBody: (part) => void body.push(part),
+    onBody: (part) => void body.push(Buffer.from(part)),
   });
   const read: Read = { heads, body, whole: null, reader };
   const shared = Buffer.alloc(bytes.length);
