@@ -3,16 +3,16 @@
 const lineFeed = 0x0a;
 
 /**
- * Bytes from which a block's buffer is used again: V8 counts buffers as old memory, and marked its heap after every 40 MB of fast
- * streams, for a third of their processor time.
+ * Bytes between which blocks share a buffer: V8 counts buffers as old memory, and marked its heap after every 40 MB of fast streams,
+ * for a third of their processor time.
  */
-const largeBlock = 1 << 14;
+const [leastShared, mostShared] = [1 << 14, 1 << 17] as const;
 
 /** Cuts a stream into blocks of whole lines, and copies each byte once. The chunks that it is given may change afterwards. */
 export class LineBlocks {
   /** Copies of what is not handed out yet. */
   #kept: Buffer[] = [];
-  #large = Buffer.alloc(0);
+  #shared: Buffer | null = null;
 
   /** The whole lines so far; null: there is none. `isFree`: nobody reads the blocks that came before. */
   lines(chunk: Uint8Array, isFree = false): Buffer | null {
@@ -39,14 +39,14 @@ export class LineBlocks {
 
   #joined(parts: readonly Uint8Array[], isFree: boolean): Buffer {
     const length = parts.reduce((sum, part) => sum + part.length, 0);
-    if (length < largeBlock) return Buffer.concat(parts, length);
-    if (!isFree || length > this.#large.length) this.#large = Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(length)));
+    if (length < leastShared || length > mostShared) return Buffer.concat(parts, length);
+    if (!isFree || !this.#shared) this.#shared = Buffer.allocUnsafeSlow(mostShared);
     let at = 0;
     for (const part of parts) {
-      this.#large.set(part, at);
+      this.#shared.set(part, at);
       at += part.length;
     }
-    return this.#large.subarray(0, length);
+    return this.#shared.subarray(0, length);
   }
 }
 

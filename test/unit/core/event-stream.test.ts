@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { eachEvent } from "../../../src/core/event-stream.ts";
+import { eachEvent, LineBlocks } from "../../../src/core/event-stream.ts";
 import { inBlocks } from "../../support/line-blocks.ts";
 
 const encoder = new TextEncoder();
@@ -65,5 +65,32 @@ test("random events come out as they went in, however the bytes are cut", () => 
       },
     ),
     { numRuns: 1000 },
+  );
+});
+
+test("large blocks are right when they are handed out, and stay so until they are free", () => {
+  const lineBytes = fc.array(fc.integer({ min: 1, max: 60_000 }), { minLength: 1, maxLength: 12 });
+  const chunkBytes = fc.array(fc.integer({ min: 1, max: 65_536 }), { minLength: 1, maxLength: 20 });
+  fc.assert(
+    fc.property(lineBytes, chunkBytes, fc.boolean(), (lines, chunks, isFree) => {
+      const bytes = Buffer.concat(
+        lines.map((length, at) => Buffer.from(`${String.fromCodePoint(65 + at).repeat(length)}\n`)),
+      );
+      const blocks = new LineBlocks();
+      const handedOut: Buffer[] = [];
+      const seen: Buffer[] = [];
+      const shared = Buffer.alloc(65_536);
+      for (let at = 0, turn = 0; at < bytes.length; turn++) {
+        const length = bytes.copy(shared, 0, at, at + (chunks[turn % chunks.length] ?? 1));
+        const block = blocks.lines(shared.subarray(0, length), isFree);
+        at += length;
+        if (!block) continue;
+        handedOut.push(block);
+        seen.push(Buffer.from(block));
+      }
+      assert.ok(Buffer.concat([...seen, blocks.rest()]).equals(bytes));
+      if (!isFree) assert.ok(Buffer.concat(handedOut).equals(bytes));
+    }),
+    { numRuns: 50 },
   );
 });

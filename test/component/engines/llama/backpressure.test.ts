@@ -19,7 +19,7 @@ import { cleanUp } from "../../../support/clean-up.ts";
 import { rawClient, rawGet } from "../../../support/raw-client.ts";
 import { until } from "../../../support/scratch.ts";
 
-const frame = `data: ${"x".repeat(16_000)}\n\n`;
+const frame = (n: number): string => `data: ${n} ${"x".repeat(10_000 + ((n * 997) % 10_000))}\n\n`;
 
 interface World {
   readonly url: string;
@@ -39,8 +39,9 @@ async function world(t: TestContext, writeStallMs: number, othersWait: () => boo
     if (request.url === "/health") return void response.end("{}");
     heard = request.socket;
     response.writeHead(200, { "content-type": "text/event-stream" });
+    let said = 0;
     const talk = (): void => {
-      while (!response.destroyed && response.write(frame));
+      while (!response.destroyed && response.write(frame(said++)));
     };
     response.on("drain", talk);
     talk();
@@ -139,6 +140,24 @@ test("an answer that nobody reads makes the engine wait; read again, it goes on;
   assert.equal(endless.leases(), 1);
   client.socket.destroy();
   await until("nobody listens to the engine", () => !endless.isHeard());
+  await until("the lease is given back", () => endless.leases() === 0);
+});
+
+test("a fast stream arrives as it was said, whether its client keeps up or stops reading in between", async (t) => {
+  const endless = await world(t, 60_000);
+  const response = await fetch(endless.url);
+  let text = "";
+  let [next, stop] = [0, 500];
+  for await (const chunk of response.body ?? []) {
+    text += Buffer.from(chunk).toString("latin1");
+    for (let end; (end = text.indexOf("\n\n") + 2) > 1; text = text.slice(end), next++)
+      assert.ok(text.slice(0, end) === frame(next), `frame ${next}`);
+    if (next >= 4_000) break;
+    if (next < stop) continue;
+    await silenced(endless);
+    stop += 1_000;
+  }
+  assert.ok(next >= 4_000);
   await until("the lease is given back", () => endless.leases() === 0);
 });
 

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { passThrough, type StreamKind } from "../../../../src/http/openai/pass-through.ts";
+import type { Translator } from "../../../../src/http/proxy/generation.ts";
 import { inBlocks } from "../../../support/line-blocks.ts";
 
 interface Outcome {
@@ -13,13 +14,20 @@ interface Outcome {
 function pass(kind: StreamKind, chunks: readonly Uint8Array[]): Outcome {
   const translator = passThrough(kind);
   assert.ok(translator.begin("text/event-stream"));
-  const { made, rest } = inBlocks(chunks, (block) => translator.lines(block) ?? "");
+  const { made, rest } = inBlocks(chunks, (block) => written(translator, block));
   const last = translator.end(rest);
   const failed = last instanceof Error;
   return {
     text: [...made, failed ? "" : (last ?? "")].map((part) => Buffer.from(part).toString()).join(""),
     failed,
   };
+}
+
+/** The block's buffer is used for something else after it. */
+function written(translator: Translator, block: Buffer): string {
+  const text = String(translator.lines(block) ?? "");
+  block.fill("?");
+  return text;
 }
 
 function* splits(bytes: Buffer): Generator<readonly Uint8Array[]> {
@@ -75,7 +83,7 @@ for (const [what, kind, stream] of counted)
     const tokens = (chunks: readonly Uint8Array[], computes?: boolean): readonly number[] => {
       const translator = passThrough(kind, computes);
       translator.begin("text/event-stream");
-      const { rest } = inBlocks(chunks, (block) => translator.lines(block));
+      const { rest } = inBlocks(chunks, (block) => written(translator, block));
       assert.ok(!(translator.end(rest) instanceof Error));
       const found: number[] = [];
       translator.count?.({ addTokens: (...counts) => void found.push(...counts) });
