@@ -14,7 +14,7 @@ export class LineBlocks {
   #kept: Buffer[] = [];
   #shared: Buffer | null = null;
 
-  /** The whole lines so far; null: there is none. `isFree`: nobody reads the blocks that came before. */
+  /** The whole lines so far; null: there is none. `isFree`: the blocks that came before are read no more. */
   lines(chunk: Uint8Array, isFree = false): Buffer | null {
     const end = chunk.lastIndexOf(lineFeed) + 1;
     if (end === 0) {
