@@ -137,7 +137,10 @@ export function watchFileSource(options: FileSourceOptions) {
     const before = polled;
     polled = await stampOf(path);
     // Has no effect on a file that is watched. Of one that is not there, which the first pass makes, the folder would be watched.
-    if ((await stampOf(options.presetPath)) !== "") watcher.add(options.presetPath);
+    const hasPreset = (await stampOf(options.presetPath)) !== "";
+    // A closed watcher to which something is added is open again.
+    if (closing.signal.aborted) return;
+    if (hasPreset) watcher.add(options.presetPath);
     if (polled !== before || status.reason !== "Applied") await settle();
   }
 
