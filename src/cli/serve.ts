@@ -1,4 +1,5 @@
 // Runs the gateway in the foreground and prints what to do next: as text for a person, as JSON lines for programs.
+import { setFlagsFromString } from "node:v8";
 import pino, { type Logger } from "pino";
 import { type Gateway, startGateway } from "../app/gateway.ts";
 import type { InstallProgress } from "../engines/install/build.ts";
@@ -21,8 +22,15 @@ const secretFields = [
   "err.rawPacket",
 ] as const;
 
+/**
+ * How far the heap grows before V8 marks it. Buffers count toward that limit, and V8's own one is just above a heap that changes little:
+ * it marked ours for every other body of 20 MB, which took 36 ms in place of 17. `NODE_OPTIONS` does not take this flag.
+ */
+const heapGrowth = "--heap-growing-percent=300";
+
 /** Resolves with null when the gateway listens. */
 export async function serveCommand({ settings, flags }: CommandLine): Promise<null> {
+  setFlagsFromString(heapGrowth);
   const { stdout, stderr } = process;
   const isJson = isForPrograms(settings.logFormat, stdout);
   // A person reads the stages; of the log what is wrong.

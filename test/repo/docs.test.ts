@@ -41,6 +41,7 @@ test("every flag and variable that a page names exists", () => {
     "--v8-pool-size",
     "--enable-source-maps",
     "--optimize-for-size",
+    "--heap-growing-percent",
   ]);
   const named = docs.match(/(?<![\w-])--[a-z]+\d*(?:-[a-z]+)*/g) ?? [];
   assert.deepEqual(
