@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { areSameLimits } from "../memory/auto-context.ts";
 import { type Candidate, chooseContext, isSharing } from "../memory/context-choice.ts";
 import type { Memory } from "../memory/memory.ts";
+import { isChosenFor } from "../plan/load-record.ts";
 import { findCached } from "../plan/observed.ts";
 import { effectiveValues } from "../plan/preset-file.ts";
 import { filesIdentity } from "../plan/rollback.ts";
@@ -49,11 +50,13 @@ export function chooseContexts({ events, warn, loads, memory }: Parts) {
     const key = hashOf([build, identityOf(candidate), beside]);
     const known = loads.chosen(upstreamId);
     // What other programs take changes all the time, and a reload would cut a response that is longer than --drain-timeout.
-    if (known?.key === key && (inUse.has(upstreamId) || areSameLimits(known.limits, limits))) return;
+    const isSame = isChosenFor(known, candidate.values) && known.key === key;
+    if (isSame && (inUse.has(upstreamId) || areSameLimits(known.limits, limits))) return;
     const found = await chooseContext(candidate, pinned, memory, sizeOf);
     if (isClosed || found === undefined) return;
-    loads.choose(upstreamId, { ...found, key, limits: Object.fromEntries(limits) });
-    if (known?.tokens !== found.tokens || known.why !== found.why) events.emit("changed");
+    loads.choose(upstreamId, { ...found, key, settings: candidate.values, limits: Object.fromEntries(limits) });
+    // A plan waits for the choice, if not for another number.
+    if (!isSame || known.tokens !== found.tokens || known.why !== found.why) events.emit("changed");
   }
 
   const sizeOf = ({ model }: Candidate): number | null => loads.chosen(model.upstreamId)?.tokens ?? null;

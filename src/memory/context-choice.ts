@@ -28,7 +28,7 @@ export async function chooseContext(
   pinned: readonly Candidate[],
   memory: Pick<Memory, "need" | "needFor" | "why" | "limits">,
   chosen: (other: Candidate) => number | null,
-): Promise<ChosenContext | undefined> {
+): Promise<Omit<ChosenContext, "settings"> | undefined> {
   const { upstreamId, nCtxTrain } = candidate.model;
   if ([candidate, ...pinned].some(({ model }) => memory.need(model.upstreamId) === undefined)) return undefined;
 

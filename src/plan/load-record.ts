@@ -28,6 +28,8 @@ export interface ChosenContext {
   readonly tokens: number | null;
   /** Why none could be chosen. */
   readonly why: string;
+  /** What the model was to be loaded with, but for the context. */
+  readonly settings: Settings;
 }
 
 /** What is remembered of loads, by the router's ids. */
@@ -40,6 +42,10 @@ export const noLoads: LoadFacts = { records: new Map(), contexts: new Map() };
 
 export function isSameLoad(a: LoadInputs, b: LoadInputs): boolean {
   return a.files === b.files && a.engine === b.engine && differences(a.settings, b.settings).length === 0;
+}
+
+export function isChosenFor(context: ChosenContext | undefined, settings: Settings): context is ChosenContext {
+  return context !== undefined && differences(context.settings, settings).length === 0;
 }
 
 /** Keys of settings that are not alike. */

@@ -12,6 +12,7 @@ import {
   type PlanContext,
   writesCache,
 } from "./actions.ts";
+import { isChosenFor } from "./load-record.ts";
 import { sourceState } from "./model-files.ts";
 import {
   type CachedModel,
@@ -141,7 +142,8 @@ function planEngine(
     { ...observed, cache: cache.value, preset: preset.value, endpoints },
     notes,
   );
-  const unchosen = [...notes.autos.keys()].find((id) => !observed.loads.contexts.has(id));
+  const { contexts } = observed.loads;
+  const unchosen = [...notes.autos].find(([id, settings]) => !isChosenFor(contexts.get(id), settings))?.[0];
   if (text !== preset.value.text || unchosen !== undefined) {
     const reason = preset.value.text === "" ? "PresetAbsent" : "PresetDiffers";
     // Of the reload after it, which the plan does not show yet: a resize of a loaded model once read as harmless.

@@ -9,6 +9,7 @@ import {
   type LoadFacts,
   type LoadInputs,
   type LoadRecord,
+  type Settings,
 } from "../plan/load-record.ts";
 import { hasFallback } from "../plan/rollback.ts";
 import { readJsonState, type StateFiles } from "./state-folder.ts";
@@ -57,7 +58,8 @@ export async function openLoadBook(options: {
     clearTimeout(timer);
     timer = undefined;
     const models = Object.fromEntries([...records].map(([id, record]) => [id, bodyOf(record)]));
-    const text = `${JSON.stringify({ models, contexts: Object.fromEntries(contexts) }, null, 2)}\n`;
+    const chosen = Object.fromEntries([...contexts].map(([id, context]) => [id, saved(context)]));
+    const text = `${JSON.stringify({ models, contexts: chosen }, null, 2)}\n`;
     await serial(() => files.write(path, text)).catch((error: unknown) =>
       warn("how models were loaded could not be written", { error: String(error) }),
     );
@@ -107,36 +109,44 @@ export async function openLoadBook(options: {
   };
 }
 
-/** Of {@link LoadInputs}, as JSON. */
-interface SavedInputs extends Omit<LoadInputs, "settings"> {
+/** As JSON. */
+type Saved<T extends { readonly settings: Settings }> = Omit<T, "settings"> & {
   readonly settings: Readonly<Record<string, string>>;
-}
+};
 
 interface SavedBook {
   readonly models: Readonly<
-    Record<string, { readonly verified: SavedInputs; readonly failed?: SavedInputs & { readonly why: string } }>
+    Record<string, { readonly verified: Saved<LoadInputs>; readonly failed?: Saved<NonNullable<LoadRecord["failed"]>> }>
   >;
-  readonly contexts: Readonly<Record<string, RememberedContext>>;
+  readonly contexts: Readonly<Record<string, Saved<RememberedContext>>>;
+}
+
+function saved<T extends { readonly settings: Settings }>(inputs: T): Saved<T> {
+  return { ...inputs, settings: Object.fromEntries(inputs.settings) };
 }
 
 function bodyOf({ verified, failed }: LoadRecord): SavedBook["models"][string] {
-  const saved = <T extends LoadInputs>(inputs: T) => ({ ...inputs, settings: Object.fromEntries(inputs.settings) });
   return { verified: saved(verified), ...(failed && { failed: saved(failed) }) };
 }
 
 /** Null where it has another shape. */
 function readBook(value: unknown) {
   if (!isBook(value)) return null;
-  const read = <T extends SavedInputs>(inputs: T) => ({
-    ...inputs,
-    settings: new Map(Object.entries(inputs.settings)),
-  });
+  /** A context of an earlier version has none: it is chosen anew. */
+  const mapOf = (settings: Readonly<Record<string, string>> | undefined): Settings =>
+    new Map(Object.entries(settings ?? {}));
   return {
     records: Object.entries(value.models).map(([id, { verified, failed }]): [string, LoadRecord] => [
       id,
-      { verified: read(verified), failed: failed ? read(failed) : null },
+      {
+        verified: { ...verified, settings: mapOf(verified.settings) },
+        failed: failed ? { ...failed, settings: mapOf(failed.settings) } : null,
+      },
     ]),
-    contexts: Object.entries(value.contexts),
+    contexts: Object.entries(value.contexts).map(([id, context]): [string, RememberedContext] => [
+      id,
+      { ...context, settings: mapOf(context.settings) },
+    ]),
   };
 }
 

@@ -1,7 +1,7 @@
 // Settings that are known to fail: the preset has the last ones that worked, until anything of it changes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LoadInputs, LoadRecord } from "../../../src/plan/load-record.ts";
+import type { ChosenContext, LoadInputs, LoadRecord } from "../../../src/plan/load-record.ts";
 import type { Observed } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { parsePreset } from "../../../src/plan/preset-file.ts";
@@ -113,9 +113,10 @@ test("ctxSize: auto waits for its choice, takes it, and says where there is none
     models: [{ id, ctxSize: "auto", preset: { threads: 2 } }],
   });
   const bare = world(desired, { files: ["acme/a/a-Q8_0.gguf"], preset: "[*]\noffline = true\n" });
-  const planWith = (contexts: ReadonlyMap<string, { tokens: number | null; why: string }>) =>
+  const planWith = (contexts: ReadonlyMap<string, ChosenContext>) =>
     plan(desired, { ...bare, loads: { records: new Map(), contexts } }, context);
   const waits = planWith(new Map());
+  const settings = waits.autos.get(id) ?? new Map();
   assert.deepEqual(waits.actions, []);
   assert.deepEqual(
     waits.held.map(({ why, because }) => `${why}: ${because}`),
@@ -123,8 +124,10 @@ test("ctxSize: auto waits for its choice, takes it, and says where there is none
   );
   assert.equal(waits.autos.get(id)?.get("threads"), "2");
   assert.equal(waits.autos.get(id)?.has("ctx-size"), false);
-  const [write] = planWith(new Map([[id, { tokens: 4096, why: "" }]])).actions;
+  const [write] = planWith(new Map([[id, { tokens: 4096, why: "", settings }]])).actions;
   assert.match(write?.kind === "preset.write" ? write.text : "", /ctx-size = 4096/);
-  const none = planWith(new Map([[id, { tokens: null, why: "none fits beside the pinned models" }]]));
+  const forOther = { tokens: 4096, why: "", settings: new Map([...settings, ["threads", "4"]]) };
+  assert.equal(planWith(new Map([[id, forOther]])).held[0]?.because, waits.held[0]?.because);
+  const none = planWith(new Map([[id, { tokens: null, why: "none fits beside the pinned models", settings }]]));
   assert.equal(none.findings.get(id), "ctxSize: auto is left out: none fits beside the pinned models");
 });
