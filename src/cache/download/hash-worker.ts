@@ -6,7 +6,8 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { HashJob } from "./hash.ts";
 import { lowerPriority } from "./low-priority.ts";
 
-const readBytes = 512 * 1024;
+/** Few: other threads wait, as the kernel leaves no read before its end. */
+const readBytes = 64 * 1024;
 
 function start({ path, size, isGit }: HashJob): void {
   const file = openSync(path, "r");
