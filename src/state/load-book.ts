@@ -132,7 +132,7 @@ function bodyOf({ verified, failed }: LoadRecord): SavedBook["models"][string] {
 /** Null where it has another shape. */
 function readBook(value: unknown) {
   if (!isBook(value)) return null;
-  /** A context of an earlier version has none: it is chosen anew. */
+  /** A context of an earlier version has none: it is chosen again. */
   const mapOf = (settings: Readonly<Record<string, string>> | undefined): Settings =>
     new Map(Object.entries(settings ?? {}));
   return {
