@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { isJsonObject } from "../core/json.ts";
-import { createSerial } from "../core/serial.ts";
 import { readJsonState, type StateFiles } from "../state/state-folder.ts";
+import { createWriteBehind } from "../state/write-behind.ts";
 import type { ByDevice, Estimate, Parts } from "./need.ts";
 
 export type MemoryBook = Awaited<ReturnType<typeof openMemoryBook>>;
@@ -28,14 +28,12 @@ export async function openMemoryBook(options: {
   const { warn, files } = options;
   const path = join(options.stateDir, "memory.json");
   const entries = new Map(await readJsonState(path, readEntries, { files, warn }));
-  const serial = createSerial();
-  let timer: NodeJS.Timeout | undefined;
+  const behind = createWriteBehind(writeAfterMs, write);
 
   async function write(): Promise<void> {
-    timer = undefined;
     const models = [...entries].slice(-mostEntries).map(([key, known]) => [key, entryBody(known)]);
     try {
-      await serial(() => files.write(path, `${JSON.stringify({ models: Object.fromEntries(models) })}\n`));
+      await files.write(path, `${JSON.stringify({ models: Object.fromEntries(models) })}\n`);
     } catch (error) {
       warn("what models take of memory could not be written", { error: String(error) });
     }
@@ -48,14 +46,10 @@ export async function openMemoryBook(options: {
       const known = entries.get(name) ?? nothing;
       entries.delete(name);
       entries.set(name, { ...known, ...news });
-      timer ??= setTimeout(() => void write(), writeAfterMs).unref();
+      behind.later();
     },
     /** Writes what is not written yet. */
-    close: async (): Promise<void> => {
-      clearTimeout(timer);
-      if (timer) await write();
-      await serial(async () => undefined);
-    },
+    close: behind.close,
   };
 }
 

@@ -1,8 +1,8 @@
 // last-used.json: when each model was last used, by the router's ids. A hint for people, so written seldom and never waited for.
 import { join } from "node:path";
 import { isJsonObject } from "../core/json.ts";
-import { createSerial } from "../core/serial.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "./state-folder.ts";
+import { createWriteBehind } from "./write-behind.ts";
 
 export type LastUsed = Awaited<ReturnType<typeof openLastUsed>>;
 
@@ -20,15 +20,13 @@ export async function openLastUsed(options: {
   const { warn, now, files = plainStateFiles } = options;
   const path = join(options.stateDir, "last-used.json");
   const times = new Map(await readJsonState(path, readTimes, { files, warn }));
-  const serial = createSerial();
-  let timer: NodeJS.Timeout | undefined;
+  const behind = createWriteBehind(options.everyMs ?? everyMs, write);
 
   async function write(): Promise<void> {
-    timer = undefined;
     const newest = [...times].toSorted(([, a], [, b]) => b - a).slice(0, mostEntries);
     const body = Object.fromEntries(newest.map(([id, ms]) => [id, new Date(ms).toISOString()]));
     try {
-      await serial(() => files.write(path, `${JSON.stringify({ models: body }, null, 2)}\n`));
+      await files.write(path, `${JSON.stringify({ models: body }, null, 2)}\n`);
     } catch (error) {
       warn("the times of last use could not be written", { error: String(error) });
     }
@@ -38,16 +36,12 @@ export async function openLastUsed(options: {
     /** It is being used now. */
     note: (id: string): void => {
       times.set(id, now());
-      timer ??= setTimeout(() => void write(), options.everyMs ?? everyMs).unref();
+      behind.later();
     },
     /** ms */
     entries: (): ReadonlyMap<string, number> => times,
     /** Writes what is not written yet. */
-    close: async (): Promise<void> => {
-      clearTimeout(timer);
-      if (timer) await write();
-      await serial(async () => undefined);
-    },
+    close: behind.close,
   };
 }
 

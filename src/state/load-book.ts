@@ -2,7 +2,6 @@
 // by the router's ids.
 import { join } from "node:path";
 import { isJsonObject } from "../core/json.ts";
-import { createSerial } from "../core/serial.ts";
 import {
   type ChosenContext,
   isSameLoad,
@@ -13,6 +12,7 @@ import {
 } from "../plan/load-record.ts";
 import { hasFallback } from "../plan/rollback.ts";
 import { readJsonState, type StateFiles } from "./state-folder.ts";
+import { createWriteBehind } from "./write-behind.ts";
 
 export type LoadBook = Awaited<ReturnType<typeof openLoadBook>>;
 
@@ -40,29 +40,22 @@ export async function openLoadBook(options: {
   const known = await readJsonState(path, readBook, { files, warn });
   const records = new Map(known?.records);
   const contexts = new Map(known?.contexts);
-  const serial = createSerial();
-  let timer: NodeJS.Timeout | undefined;
+  const behind = createWriteBehind(behindMs, write);
 
   function note(id: string, record: LoadRecord): void {
     records.delete(id);
     records.set(id, record);
     for (const oldest of [...records.keys()].slice(0, -mostEntries)) records.delete(oldest);
-    write();
+    behind.later();
   }
 
-  function write(): void {
-    timer ??= setTimeout(() => void save(), behindMs).unref();
-  }
-
-  async function save(): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
+  async function write(): Promise<void> {
     const models = Object.fromEntries([...records].map(([id, record]) => [id, bodyOf(record)]));
     const chosen = Object.fromEntries([...contexts].map(([id, context]) => [id, saved(context)]));
     const text = `${JSON.stringify({ models, contexts: chosen }, null, 2)}\n`;
-    await serial(() => files.write(path, text)).catch((error: unknown) =>
-      warn("how models were loaded could not be written", { error: String(error) }),
-    );
+    await files
+      .write(path, text)
+      .catch((error: unknown) => warn("how models were loaded could not be written", { error: String(error) }));
   }
 
   /** Failures of the models that the test names may be tried again. */
@@ -79,7 +72,7 @@ export async function openLoadBook(options: {
       contexts.delete(id);
       contexts.set(id, context);
       for (const oldest of [...contexts.keys()].slice(0, -mostEntries)) contexts.delete(oldest);
-      write();
+      behind.later();
     },
     /** A process has given a token. */
     verified: (id: string, inputs: LoadInputs): void => {
@@ -105,7 +98,7 @@ export async function openLoadBook(options: {
       for (const [id, { tokens }] of contexts) if (tokens === null) contexts.delete(id);
     },
     /** Writes what is not written yet. */
-    close: (): Promise<void> => (timer ? save() : serial(async () => undefined)),
+    close: behind.close,
   };
 }
 

@@ -5,8 +5,8 @@ import { GatewayError } from "../../core/errors.ts";
 import { equalJson } from "../../core/json.ts";
 import { listChanges, setAt } from "../../core/merge-patch.ts";
 import { redacted, redactText } from "../../core/redact.ts";
-import { createSerial } from "../../core/serial.ts";
 import { plainStateFiles, readJsonState, type StateFiles } from "../../state/state-folder.ts";
+import { createWriteBehind } from "../../state/write-behind.ts";
 import type { DocumentTree } from "../document/document.ts";
 import { formatPath } from "../document/problem.ts";
 import type { DesiredStore } from "../store.ts";
@@ -48,22 +48,19 @@ export async function openHistory({
   const path = join(stateDir, "history.json");
   const found = await readJsonState(path, readHistory, { files, warn });
   let history: History = found ?? { head: { generation: 0, tree: {} }, base: 0, entries: [], drifts: [] };
-  const serial = createSerial();
-  let timer: NodeJS.Timeout | undefined;
+  const behind = createWriteBehind(behindMs, write);
   let trouble = "";
 
   function change(next: History): boolean {
     if (next === history) return false;
     history = next;
-    timer ??= setTimeout(() => void write(), behindMs).unref();
+    behind.later();
     return true;
   }
 
   async function write(): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
     try {
-      await serial(() => files.write(path, `${JSON.stringify(history)}\n`));
+      await files.write(path, `${JSON.stringify(history)}\n`);
       trouble = "";
     } catch (error) {
       // The next change writes all of it. Of the state folder's own trouble one line is enough.
@@ -123,7 +120,7 @@ export async function openHistory({
     /** The document of a generation, to be put back. Errors: `generation_not_found`; `invalid_request` for a secret that is not kept. */
     restored: (generation: number, current: DocumentTree): DocumentTree => restored(history, generation, current),
     /** Resolves when all of it is on the disk, or was refused by it. */
-    close: (): Promise<void> => (timer ? write() : serial(async () => undefined)),
+    close: behind.close,
   };
 }
 
