@@ -1,7 +1,7 @@
 // Runs the tests: sees to the engines first (a fresh machine has none), then every compiled test file, or those named.
 // Ends with the runner's own summary. Child processes that outlive the run fail it.
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { packageRoot } from "../src/settings/settings.ts";
@@ -56,6 +56,7 @@ async function run(): Promise<number> {
   const entries = writeEntries(testGroups(files));
   // Everything that tests write goes here, so that nothing of it can stay.
   const scratch = mkdtempSync(join(tmpdir(), "model-gateway-tests-"));
+  const report = `${scratch}.spec`;
   try {
     // More than the two cores of the smallest machine: tests wait more than they compute, those of faults most.
     const atOnce = files.every((name) => name.startsWith("faults/")) ? 5 : 4;
@@ -66,6 +67,10 @@ async function run(): Promise<number> {
       "--test",
       `--test-concurrency=${atOnce}`,
       `--test-timeout=${timeoutMs}`,
+      "--test-reporter=tap",
+      "--test-reporter-destination=stdout",
+      "--test-reporter=spec",
+      `--test-reporter-destination=${report}`,
       ...entries,
     ];
     const child = spawn(process.execPath, args, {
@@ -74,6 +79,9 @@ async function run(): Promise<number> {
       env: { ...process.env, TMPDIR: scratch, MODEL_GATEWAY_TEST_ENGINES: enginesDir },
     });
     const code = await new Promise<number>((resolve) => child.once("exit", (status) => resolve(status ?? 1)));
+    // What failed, once more at the end: a CI that keeps the last lines of 20,000 would not show it.
+    const failing = readFileSync(report, "utf8").split("failing tests:")[1];
+    if (failing !== undefined) console.error(`failing tests:${failing}`);
     const left = await leftoverProcesses(scratch);
     for (const { pid, command } of left) console.error(`left running: ${pid} ${command}`);
     const remains = readdirSync(scratch);
@@ -81,6 +89,7 @@ async function run(): Promise<number> {
     return left.length > 0 || remains.length > 0 ? 1 : code;
   } finally {
     rmSync(scratch, { recursive: true, force: true });
+    rmSync(report, { force: true });
   }
 }
 
