@@ -68,6 +68,10 @@ test("variants of a model", async (t) => {
         ],
       );
     }
+    // Estimated a while after the start, as nothing waits for it.
+    await gateway.until("its need is known", ({ models }) =>
+      models.some(({ conditions }) => conditions.some(({ type, status }) => type === "Fits" && status === "True")),
+    );
     const { stdout } = await commandHere(folders, ["show", "terse"]);
     assert.match(stdout, /^Variant of +acme\/alpha:Q8_0$[^]*^Needs +\d+ MiB of memory/m);
     const { models } = (await gateway.json("/api/tags")).body as {
