@@ -70,10 +70,11 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
 
   function frameOf({ kind }: EventShape): Frame {
     const message = kind === "content" ? { content: mark } : { thinking: mark };
-    const record = latin1Of(lineOf(records.piece(message, [])));
+    const line = latin1Of(lineOf(records.piece(message, [])));
     // The last one: the model's name stands before it.
-    const at = record.lastIndexOf(mark);
-    return { before: record.slice(0, at), after: record.slice(at + mark.length) };
+    const at = line.lastIndexOf(mark);
+    const between = (line + line).slice(at + mark.length, line.length + at);
+    return { before: line.slice(0, at), after: line.slice(at + mark.length), between };
   }
 
   const lineOf = (record: ChatRecord): string => `${JSON.stringify(write(record))}\n`;
