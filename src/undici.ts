@@ -11,12 +11,10 @@ function part<Name extends keyof typeof Undici>(path: string): (typeof Undici)[N
 }
 
 export const Agent = part<"Agent">("dispatcher/agent");
-export const Client = part<"Client">("dispatcher/client");
 export const Pool = part<"Pool">("dispatcher/pool");
 export const EnvHttpProxyAgent = part<"EnvHttpProxyAgent">("dispatcher/env-http-proxy-agent");
 export const errors = part<"errors">("core/errors");
 
-export type Client = Undici.Client;
 export type Pool = Undici.Pool;
 
 // As the index does.

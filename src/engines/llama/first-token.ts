@@ -1,6 +1,6 @@
 // Asks a new process for one token. An instance was seen that was healthy and answered every request with 500 (llama.cpp#27309).
 import type { TokenAnswer } from "../../core/token-answer.ts";
-import { Client } from "../../undici.ts";
+import { createConnections } from "./connections.ts";
 import type { Instance } from "./instances.ts";
 import { messageOf } from "./router-client.ts";
 
@@ -13,24 +13,21 @@ const questions = {
 } as const;
 
 /** It ends with the process at the latest, and has no time limit: the first token of a large model may take minutes. */
-export async function askFirstToken({ origin, key, task }: Instance): Promise<TokenAnswer> {
-  const { path, body } = questions[task];
-  const client = new Client(origin, { headersTimeout: 0, bodyTimeout: 0 });
-  try {
-    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
-    const { statusCode, body: answer } = await client.request({
-      method: "POST",
-      path,
-      headers,
-      body: JSON.stringify(body),
-      reset: true,
+export function askFirstToken(instance: Instance): Promise<TokenAnswer> {
+  const { path, body } = questions[instance.task];
+  const request = { path, body: [Buffer.from(JSON.stringify(body))], isLast: true };
+  return new Promise((resolve) => {
+    const said: Buffer[] = [];
+    let status = 0;
+    createConnections().send(instance, request, {
+      onHead: (code) => {
+        status = code;
+      },
+      onBody: (bytes) => said.push(Buffer.from(bytes)) > 0,
+      onEnd: () => resolve(judge(status, Buffer.concat(said).toString())),
+      onFailed: () => resolve({ kind: "none" }),
     });
-    return judge(statusCode, await answer.text());
-  } catch {
-    return { kind: "none" };
-  } finally {
-    void client.destroy();
-  }
+  });
 }
 
 /** What it refuses as the fault of the question (4xx), or as not its task (501), is no sign that it cannot compute. */

@@ -1,7 +1,9 @@
 // The router's list where requests for it overlap. Router and tables are plain functions here: only the order of events counts.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createRouterList } from "../../../../src/engines/llama/router-list.ts";
+import { setImmediate } from "node:timers/promises";
+import type { RouterEvent } from "../../../../src/engines/llama/router-client.ts";
+import { createRouterList, type RouterList } from "../../../../src/engines/llama/router-list.ts";
 import type { RouterProcess } from "../../../../src/engines/llama/router-process.ts";
 import type { RouterModel } from "../../../../src/plan/observed.ts";
 
@@ -9,13 +11,27 @@ function listWith(value: string): readonly RouterModel[] {
   return [{ id: "acme/alpha", value } as RouterModel];
 }
 
-test("a list that a newer one overtakes is dropped, and its request ends with the newer one in force", async () => {
+/** The list of a router whose requests are answered by hand, in their order, and whose events come by hand. */
+function startList(): {
+  readonly list: RouterList;
+  readonly answers: ((list: readonly RouterModel[]) => void)[];
+  readonly entered: (readonly RouterModel[])[];
+  /** Of the subscription. */
+  readonly sends: ((event: RouterEvent) => void)[];
+} {
   const answers: ((list: readonly RouterModel[]) => void)[] = [];
   const entered: (readonly RouterModel[])[] = [];
+  const sends: ((event: RouterEvent) => void)[] = [];
   const list = createRouterList(
     {
       process: { pid: 1 },
-      client: { models: () => new Promise((resolve) => answers.push(resolve)) },
+      client: {
+        models: () => new Promise((resolve) => answers.push(resolve)),
+        watch: (onEvent: (event: RouterEvent) => void, signal: AbortSignal) => {
+          sends.push(onEvent);
+          return new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        },
+      },
       key: "",
     } as unknown as RouterProcess,
     {
@@ -26,6 +42,11 @@ test("a list that a newer one overtakes is dropped, and its request ends with th
       onList: () => undefined,
     },
   );
+  return { list, answers, entered, sends };
+}
+
+test("a list that a newer one overtakes is dropped, and its request ends with the newer one in force", async () => {
+  const { list, answers, entered } = startList();
   const older = list.refresh();
   const newer = list.refresh();
   answers[1]?.(listWith("loading"));
@@ -34,4 +55,27 @@ test("a list that a newer one overtakes is dropped, and its request ends with th
   assert.deepEqual(list.models(), { state: "known", value: listWith("loading") });
   await newer;
   assert.deepEqual(entered, [listWith("loading")]);
+});
+
+test("the event of a load that is done counts at once, also against a list from before it", async (t) => {
+  const { list, answers, sends } = startList();
+  t.after(list.stop);
+  list.follow();
+  const before = list.refresh();
+  answers[0]?.(listWith("loading"));
+  await before;
+  const older = list.refresh();
+  const info = { id: "acme/alpha", meta: { n_ctx: 512 } };
+  sends[0]?.({ model: "acme/alpha", event: "status_change", data: { status: "loaded", info } });
+  const loaded = { state: "known", value: [{ ...listWith("loaded")[0], nCtx: 512 }] };
+  assert.deepEqual(list.models(), loaded);
+  answers[1]?.(listWith("loading"));
+  await older;
+  assert.deepEqual(list.models(), loaded);
+  answers[2]?.(listWith("unloaded"));
+  await setImmediate();
+  assert.deepEqual(list.models(), { state: "known", value: listWith("unloaded") });
+  // Nothing was being loaded: what is loaded then has an address that no list had yet.
+  sends[0]?.({ model: "acme/alpha", event: "status_change", data: { status: "loaded", info } });
+  assert.deepEqual(list.models(), { state: "known", value: listWith("unloaded") });
 });
