@@ -9,7 +9,7 @@ import { freePort } from "../../src/engines/process/free-port.ts";
 import { cleanUp, type Ending } from "../support/clean-up.ts";
 import { installedServer } from "../support/engine.ts";
 import { until } from "../support/scratch.ts";
-import { type Goal, judge, quantile } from "./goals.ts";
+import { type Goal, inTurn, judge, quantile } from "./goals.ts";
 import { type Answers, type Ask, ask } from "./wire/load.ts";
 import { startGateway, type Target } from "./wire/targets.ts";
 
@@ -89,7 +89,8 @@ async function measure({ name, what, count, connections, figure, unit, goal }: R
   const measured = Object.fromEntries(targets.map((target) => [target.name, [] as number[]]));
   for (const target of targets) await ask(target, what, count, connections);
   for (let round = 0; round < rounds; round++)
-    for (const target of targets) measured[target.name]?.push(figure(await ask(target, what, count, connections)));
+    for (const target of inTurn(targets, round))
+      measured[target.name]?.push(figure(await ask(target, what, count, connections)));
   const [router = [], gateway = []] = targets.map((target) => measured[target.name] ?? []);
   const ratios = gateway.map((value, round) => value / (router[round] ?? Number.NaN));
   const verdict = goal === undefined ? "" : judge("engine", name, p50(ratios), goal, measured);

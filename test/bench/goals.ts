@@ -33,6 +33,11 @@ export function judge(
   return `${goal.least === undefined ? `<= ${goal.most}` : `>= ${goal.least}`}: ${verdict}`;
 }
 
+/** In their order, and in every second round from the last one: first bytes of what always came second were a tenth later. */
+export function inTurn<Each>(all: readonly Each[], round: number): readonly Each[] {
+  return round % 2 === 0 ? all : all.toReversed();
+}
+
 /** The value that this share of them does not exceed; NaN: there is none. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);

@@ -1,7 +1,7 @@
 // What the gateway costs beside a bare proxy of the same platform, nginx, haproxy and the model's process itself: the same requests to each
 // in turn, several rounds after one to warm up, reported as ratios. Processor time is the steadiest figure. Arguments: rounds (5), names of rows (all).
 import { processorTime, residentMegabytes } from "../../support/processes.ts";
-import { type Goal, judge, quantile } from "../goals.ts";
+import { type Goal, inTurn, judge, quantile } from "../goals.ts";
 import { type Answers, type Ask, ask as askByNode } from "./load.ts";
 import { askBy, buildPrograms } from "./programs.ts";
 import { startTargets, type Target } from "./targets.ts";
@@ -157,7 +157,7 @@ async function measure(row: Row, targets: readonly Target[]): Promise<readonly M
   // Each program's code is compiled by then: the gateway has more of it than the bare proxy.
   for (const target of targets) await ask(target, row.what, row.count, row.connections);
   for (let round = 0; round < rounds; round++)
-    for (const [at, target] of targets.entries()) {
+    for (const [at, target] of inTurn([...targets.entries()], round)) {
       const before = await processorTime(target.pids);
       const answers = await ask(target, row.what, row.count, row.connections);
       const cpuMs = (await processorTime(target.pids)) - before;
