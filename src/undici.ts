@@ -11,11 +11,8 @@ function part<Name extends keyof typeof Undici>(path: string): (typeof Undici)[N
 }
 
 export const Agent = part<"Agent">("dispatcher/agent");
-export const Pool = part<"Pool">("dispatcher/pool");
 export const EnvHttpProxyAgent = part<"EnvHttpProxyAgent">("dispatcher/env-http-proxy-agent");
 export const errors = part<"errors">("core/errors");
-
-export type Pool = Undici.Pool;
 
 // As the index does.
 Object.assign(part<"Dispatcher">("dispatcher/dispatcher").prototype, require("undici/lib/api/index.js"));

@@ -118,7 +118,7 @@ export class Connection implements ResponseSink {
     });
   }
 
-  send({ key }: Instance, { path, body, isLast }: InstanceRequest, handler: AnswerHandler): void {
+  send({ key }: Pick<Instance, "key">, { path, body, isLast }: InstanceRequest, handler: AnswerHandler): void {
     this.#handler = handler;
     this.#reader = new ResponseReader(this);
     this.#isLast = isLast;

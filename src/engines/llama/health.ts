@@ -1,5 +1,5 @@
 // Whether a process that is silent lives: asked once for all requests that wait for it, as a thousand would else ask a thousand times.
-import { request } from "../../undici.ts";
+import { askServer } from "./ask-server.ts";
 import type { Instance } from "./instances.ts";
 
 export function sharedHealth(withinMs: number): (instance: Instance) => Promise<boolean> {
@@ -15,16 +15,10 @@ export function sharedHealth(withinMs: number): (instance: Instance) => Promise<
   };
 }
 
-async function isHealthyNow({ origin, key }: Instance, withinMs: number): Promise<boolean> {
-  try {
-    const answer = await request(`${origin}/health`, {
-      headers: { authorization: `Bearer ${key}` },
-      reset: true,
-      signal: AbortSignal.timeout(withinMs),
-    });
-    await answer.body.dump();
-    return answer.statusCode === 200;
-  } catch {
-    return false;
-  }
+/** Whether it says within the time that it is well. */
+export function isHealthyNow(server: Pick<Instance, "origin" | "key">, withinMs: number): Promise<boolean> {
+  return askServer(server, { path: "/health" }, withinMs).then(
+    ({ status }) => status === 200,
+    () => false,
+  );
 }

@@ -1,9 +1,12 @@
 // The router's management routes as functions. Decides nothing.
-import { GatewayError } from "../../core/errors.ts";
+import { GatewayError, reasonOf } from "../../core/errors.ts";
 import { eachEvent, LineBlocks } from "../../core/event-stream.ts";
 import { parseJson } from "../../core/json.ts";
 import type { RouterModel } from "../../plan/observed.ts";
-import { Pool } from "../../undici.ts";
+import type { EngineAnswer } from "./ask-instance.ts";
+import { askServer, type Question, unshared } from "./ask-server.ts";
+import { Connection } from "./connections.ts";
+import { isHealthyNow } from "./health.ts";
 
 export type RouterClient = ReturnType<typeof createRouterClient>;
 
@@ -16,6 +19,7 @@ export interface RouterEvent {
 const answerMs = 5_000;
 /** Its list responds in milliseconds, also during loads; the loop waits for it. */
 const listMs = 2_000;
+const healthMs = 2_000;
 const wakeMs = 250;
 
 interface ListedModel {
@@ -25,44 +29,21 @@ interface ListedModel {
 }
 
 export function createRouterClient(origin: string, key: string) {
-  // The router closes its connections after many responses: one connection per call never meets a dead one.
-  const pool = new Pool(origin, {
-    connections: 8,
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: { timeout: 2_000 },
-  });
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const router = { origin, key };
 
-  async function call(
-    method: "GET" | "POST",
-    path: string,
-    body: object | undefined,
-    timeoutMs: number,
-  ): Promise<{ status: number; text: string }> {
+  async function call(question: Question, timeoutMs: number): Promise<EngineAnswer> {
     try {
-      const answer = await pool.request({
-        method,
-        path,
-        headers,
-        body: body === undefined ? null : JSON.stringify(body),
-        reset: true,
-        signal: AbortSignal.timeout(timeoutMs),
-      });
-      return { status: answer.statusCode, text: await answer.body.text() };
+      return await askServer(router, question, timeoutMs);
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      throw new GatewayError(
-        "router_unavailable",
-        `the router does not respond to ${method} ${path.split("?")[0] ?? ""}: ${message}`,
-        { cause: error },
-      );
+      const { path, body } = question;
+      const call = `${body ? "POST" : "GET"} ${path.split("?")[0] ?? ""}`;
+      const message = `the router does not respond to ${call}: ${reasonOf(error)}`;
+      throw new GatewayError("router_unavailable", message, { cause: error });
     }
   }
 
   async function management(path: string, id: string, done: string): Promise<void> {
-    const { status, text } = await call("POST", path, { model: id }, answerMs);
+    const { status, text } = await call({ path, body: { model: id } }, answerMs);
     // Already in that state is a success.
     if (status === 200 || (status === 400 && text.includes(done))) return;
     throw new GatewayError("router_unavailable", `the router answered ${path} with ${status}: ${messageOf(text)}`);
@@ -70,21 +51,15 @@ export function createRouterClient(origin: string, key: string) {
 
   return {
     origin,
-    healthy: async (): Promise<boolean> => {
-      try {
-        return (await call("GET", "/health", undefined, 2_000)).status === 200;
-      } catch {
-        return false;
-      }
-    },
+    healthy: (): Promise<boolean> => isHealthyNow(router, healthMs),
     models: async (): Promise<readonly RouterModel[]> => {
-      const { status, text } = await call("GET", "/models", undefined, listMs);
+      const { status, text } = await call({ path: "/models" }, listMs);
       if (status !== 200) throw new GatewayError("router_unavailable", `the router answered /models with ${status}`);
       return modelsIn(text);
     },
     /** Reloads its preset and cache; returns the list after it. Errors: `preset_foreign` with the router's message, `router_unavailable`. */
     reload: async (timeoutMs: number): Promise<readonly RouterModel[]> => {
-      const { status, text } = await call("GET", "/models?reload=1", undefined, timeoutMs);
+      const { status, text } = await call({ path: "/models?reload=1" }, timeoutMs);
       if (status === 200) return modelsIn(text);
       throw new GatewayError(
         status === 500 ? "preset_foreign" : "router_unavailable",
@@ -94,25 +69,40 @@ export function createRouterClient(origin: string, key: string) {
     load: (id: string) => management("/models/load", id, "already running"),
     unload: (id: string) => management("/models/unload", id, "not running"),
     /** Calls back at every event until the signal aborts or the router ends; `onOpen`: earlier events were not received. */
-    watch: async (onEvent: (event: RouterEvent) => void, signal: AbortSignal, onOpen: () => void): Promise<void> => {
-      const answer = await pool.request({ method: "GET", path: "/models/sse", headers, signal, reset: true });
-      if (answer.statusCode !== 200) {
-        await answer.body.dump();
-        throw new GatewayError("not_supported", `the router answered /models/sse with ${answer.statusCode}`);
-      }
-      onOpen();
-      const blocks = new LineBlocks();
-      for await (const chunk of answer.body) {
-        const lines = blocks.lines(chunk as Buffer);
-        if (lines) eachEvent(lines, (data) => onEvent(JSON.parse(data) as RouterEvent));
-      }
-    },
+    watch: (onEvent: (event: RouterEvent) => void, signal: AbortSignal, onOpen: () => void): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const connection = new Connection(origin, unshared);
+        const blocks = new LineBlocks();
+        const leave = (): void => {
+          connection.destroy();
+          resolve();
+        };
+        if (signal.aborted) return leave();
+        signal.addEventListener("abort", leave, { once: true });
+        connection.send(
+          router,
+          { path: "/models/sse", body: null, isLast: true },
+          {
+            onHead: (status) => {
+              if (status === 200) return onOpen();
+              reject(new GatewayError("not_supported", `the router answered /models/sse with ${status}`));
+              connection.destroy();
+            },
+            onBody: (bytes) => {
+              const lines = blocks.lines(bytes);
+              if (lines) eachEvent(lines, (data) => onEvent(JSON.parse(data) as RouterEvent));
+              return true;
+            },
+            onEnd: resolve,
+            onFailed: (error) => (error ? reject(error) : resolve()),
+          },
+        );
+      }),
     /** Makes it detect that a subscriber has left, which it does only when it sends an event, or once a second. */
     wake: async (): Promise<void> => {
       // The only read-only request that makes an event. Its response does not matter.
-      await call("GET", "/models?reload=1", undefined, wakeMs).catch(() => undefined);
+      await call({ path: "/models?reload=1" }, wakeMs).catch(() => undefined);
     },
-    close: () => pool.destroy(),
   };
 }
 

@@ -69,7 +69,6 @@ export async function startRouterProcess(
     await untilReady("the router", process, isReady, options, signal, (output) => output);
   } catch (error) {
     await process.stop(options.stopGraceMs);
-    void client.close();
     throw error;
   }
   return { process, client, key };

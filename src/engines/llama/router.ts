@@ -76,7 +76,6 @@ export function createRouter(options: RouterOptions) {
   function onExit(ended: Running, exit: ProcessExit): void {
     if (running !== ended) return;
     ended.list.stop();
-    void ended.client.close();
     instances.detachAll();
     running = null;
     if (state.phase !== "stopping") {
