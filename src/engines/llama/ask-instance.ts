@@ -1,11 +1,7 @@
 // One question to a model's process and its whole answer, for what is no stream.
+import type { EngineAnswer } from "./ask-server.ts";
 import type { Instance } from "./instances.ts";
 import type { Upstream, UpstreamRequest } from "./upstream.ts";
-
-export interface EngineAnswer {
-  readonly status: number;
-  readonly text: string;
-}
 
 /** `body: null` asks with GET. Errors: those of the upstream. */
 export function askInstance(

@@ -1,5 +1,4 @@
 // One question to the router or to a model's process, over a connection of its own, and the whole answer.
-import type { EngineAnswer } from "./ask-instance.ts";
 import { Connection } from "./connections.ts";
 import type { Instance } from "./instances.ts";
 
@@ -7,6 +6,11 @@ export interface Question {
   readonly path: string;
   /** JSON; absent: asks with GET. */
   readonly body?: object | undefined;
+}
+
+export interface EngineAnswer {
+  readonly status: number;
+  readonly text: string;
 }
 
 /** The router closes its connections after many responses: one per call never meets a dead one. */

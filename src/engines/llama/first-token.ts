@@ -1,7 +1,6 @@
 // Asks a new process for one token. An instance was seen that was healthy and answered every request with 500 (llama.cpp#27309).
 import type { TokenAnswer } from "../../core/token-answer.ts";
-import type { EngineAnswer } from "./ask-instance.ts";
-import { askServer } from "./ask-server.ts";
+import { askServer, type EngineAnswer } from "./ask-server.ts";
 import type { Instance } from "./instances.ts";
 import { messageOf } from "./router-client.ts";
 

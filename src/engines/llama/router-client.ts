@@ -3,8 +3,7 @@ import { GatewayError, reasonOf } from "../../core/errors.ts";
 import { eachEvent, LineBlocks } from "../../core/event-stream.ts";
 import { parseJson } from "../../core/json.ts";
 import type { RouterModel } from "../../plan/observed.ts";
-import type { EngineAnswer } from "./ask-instance.ts";
-import { askServer, type Question, unshared } from "./ask-server.ts";
+import { askServer, type EngineAnswer, type Question, unshared } from "./ask-server.ts";
 import { Connection } from "./connections.ts";
 import { isHealthyNow } from "./health.ts";
 

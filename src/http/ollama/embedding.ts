@@ -10,7 +10,8 @@ import {
 } from "../../../schemas/ollama.ts";
 import { ok } from "../../../schemas/route.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { askInstance, type EngineAnswer } from "../../engines/llama/ask-instance.ts";
+import { askInstance } from "../../engines/llama/ask-instance.ts";
+import type { EngineAnswer } from "../../engines/llama/ask-server.ts";
 import { isRefusal } from "../../engines/llama/upstream.ts";
 import type { RequestMeter } from "../../metrics/requests.ts";
 import type { Lease } from "../../scheduler/requests.ts";
