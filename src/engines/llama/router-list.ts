@@ -66,10 +66,12 @@ export function createRouterList({ process, client, key }: RouterProcess, option
   /** What was loading is loaded, at the address that the list has: to ask for the list once more took 1 to 4 ms of each load. */
   function takeLoaded({ model, data }: RouterEvent): void {
     const { status, info } = (data ?? {}) as LoadedData;
-    if (models.state === "unknown" || status !== "loaded") return;
-    const loaded = (each: RouterModel): RouterModel => ({ ...each, value: status, nCtx: info?.meta?.n_ctx ?? null });
+    const known = models.state === "known" ? models.value : [];
+    const loading = known.find(({ id, value }) => id === model && value === "loading");
+    if (!loading || status !== "loaded") return;
+    const loaded = { ...loading, value: status, nCtx: info?.meta?.n_ctx ?? null };
     // As a list that is newer than those under way, which have it as loading.
-    ask().take(models.value.map((each) => (each.id === model && each.value === "loading" ? loaded(each) : each)));
+    ask().take(known.map((each) => (each === loading ? loaded : each)));
   }
 
   /** A router without events is polled by the loop alone. */

@@ -75,7 +75,10 @@ test("the event of a load that is done counts at once, also against a list from 
   answers[2]?.(listWith("unloaded"));
   await setImmediate();
   assert.deepEqual(list.models(), { state: "known", value: listWith("unloaded") });
-  // Nothing was being loaded: what is loaded then has an address that no list had yet.
+  // No list had it as loading yet: its address is in the one that is under way, which still counts.
+  const underWay = list.refresh();
   sends[0]?.({ model: "acme/alpha", event: "status_change", data: { status: "loaded", info } });
-  assert.deepEqual(list.models(), { state: "known", value: listWith("unloaded") });
+  answers[3]?.(listWith("loading"));
+  await underWay;
+  assert.deepEqual(list.models(), { state: "known", value: listWith("loading") });
 });
