@@ -125,8 +125,7 @@ export function createRouter(options: RouterOptions) {
       }),
     reload: async (inputs: RouterInputs): Promise<void> => {
       const current = ready();
-      // A deleted one has no cache in the snapshot, so that a reload is planned.
-      if (state.loaded?.cache !== inputs.cache || !existsSync(view)) await showRepos(view, cacheDir, inputs.repos);
+      await showRepos(view, cacheDir, inputs.repos);
       const { take } = current.list.ask();
       const models = await reloadUnlessEnded(current, options.reloadTimeoutMs);
       state = { ...state, loaded: inputs, freshlyStarted: false };
