@@ -29,12 +29,15 @@ export function createRouterList({ process, client, key }: RouterProcess, option
   /** Lists are numbered as they are requested: an older one that arrives late is dropped. */
   let asked = 0;
   let arrived = 0;
+  /** The number of the last reload's list. */
+  let reloaded = 0;
   const over = new AbortController();
 
   /** A list is about to be requested: `take` puts it into the tables, unless a newer one is in them. */
   function ask() {
     const number = ++asked;
     const isLate = (): boolean => over.signal.aborted || number < arrived;
+    const isFromBeforeReload = (): boolean => number < reloaded;
     const take = (value: readonly RouterModel[]): void => {
       if (isLate()) return;
       arrived = number;
@@ -43,7 +46,16 @@ export function createRouterList({ process, client, key }: RouterProcess, option
       silentSince = null;
       options.onList();
     };
-    return { isLate, take };
+    return { isLate, isFromBeforeReload, take };
+  }
+
+  /**
+   * The list that a reload answered with is newer than those requested while it ran: one of them, with the settings from before,
+   * was kept in its place, and the router restarted for a reload without effect.
+   */
+  function takeReloaded(value: readonly RouterModel[]): void {
+    reloaded = asked + 1;
+    ask().take(value);
   }
 
   /**
@@ -51,9 +63,12 @@ export function createRouterList({ process, client, key }: RouterProcess, option
    * list from before it was still in them.
    */
   async function refresh(): Promise<void> {
-    const { isLate, take } = ask();
+    const { isLate, isFromBeforeReload, take } = ask();
     try {
-      take(await client.models());
+      const value = await client.models();
+      // What it was requested for may have come after the reload.
+      if (isFromBeforeReload()) return await refresh();
+      take(value);
     } catch (error) {
       if (isLate()) return;
       const isNews = silentSince === null;
@@ -106,7 +121,7 @@ export function createRouterList({ process, client, key }: RouterProcess, option
     models: () => models,
     /** Since when (ms) it has not responded; null while it does. */
     silentSince: () => silentSince,
-    ask,
+    takeReloaded,
     refresh,
     /** Follows events, and checks its health. */
     follow: (): void => {

@@ -126,10 +126,9 @@ export function createRouter(options: RouterOptions) {
     reload: async (inputs: RouterInputs): Promise<void> => {
       const current = ready();
       await showRepos(view, cacheDir, inputs.repos);
-      const { take } = current.list.ask();
       const models = await reloadUnlessEnded(current, options.reloadTimeoutMs);
       state = { ...state, loaded: inputs, freshlyStarted: false };
-      take(models);
+      current.list.takeReloaded(models);
     },
     close: async (): Promise<void> => {
       await starting?.catch(() => undefined);

@@ -57,6 +57,22 @@ test("a list that a newer one overtakes is dropped, and its request ends with th
   assert.deepEqual(entered, [listWith("loading")]);
 });
 
+test("the list of a reload counts against those asked for while it ran; one that is answered after it is asked for again", async () => {
+  const { list, answers, entered } = startList();
+  const during = list.refresh();
+  const across = list.refresh();
+  answers[0]?.(listWith("unloading"));
+  await during;
+  list.takeReloaded(listWith("unloaded"));
+  assert.deepEqual(list.models(), { state: "known", value: listWith("unloaded") });
+  answers[1]?.(listWith("unloading"));
+  await setImmediate();
+  assert.deepEqual(list.models(), { state: "known", value: listWith("unloaded") });
+  answers[2]?.(listWith("loading"));
+  await across;
+  assert.deepEqual(entered, ["unloading", "unloaded", "loading"].map(listWith));
+});
+
 test("the event of a load that is done counts at once, also against a list from before it", async (t) => {
   const { list, answers, sends } = startList();
   t.after(list.stop);
