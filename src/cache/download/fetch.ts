@@ -178,11 +178,11 @@ async function bringInTurn(options: FetchOptions, delivery: Delivery): Promise<P
 /** Links a model whose blobs are all there, links what the ref showed before beside it, and moves the ref. */
 async function show(cacheDir: string, pulled: PulledModel, tree: readonly HubFile[]): Promise<void> {
   const { repo, commit, revision, files } = pulled;
-  await linkSnapshot({ cacheDir, repo, commit, files });
+  const link = (): Promise<void> => linkSnapshot({ cacheDir, repo, commit, files });
   const before = isCommit(revision) ? commit : await readRef(cacheDir, repo, revision);
-  if (before === commit) return;
+  if (before === commit) return link();
   if (before !== undefined) await carryOver({ cacheDir, repo, from: before, to: commit, tree });
-  await writeRef(cacheDir, repo, revision, commit);
+  await writeRef(cacheDir, repo, revision, commit, link);
 }
 
 interface Storing {

@@ -95,10 +95,22 @@ export async function readRef(cacheDir: string, repo: string, revision: string):
   return isCommit(commit) ? commit : undefined;
 }
 
-/** Points a branch or tag to a commit, in one step. */
-export async function writeRef(cacheDir: string, repo: string, revision: string, commit: string): Promise<void> {
+/**
+ * Points a branch or tag to a commit, in one step. `link` makes the commit's links, at the last moment before: a look at the cache
+ * in between finds files that the router does not list, and on a slow disk the preset was written and read twice for one pull.
+ */
+export async function writeRef(
+  cacheDir: string,
+  repo: string,
+  revision: string,
+  commit: string,
+  link = (): Promise<void> => Promise.resolve(),
+): Promise<void> {
   const place = refPath(cacheDir, repo, revision);
-  await replace(place, cacheDir, repo, (temporary) => writeFile(temporary, commit, { flush: true }));
+  await replace(place, cacheDir, repo, async (temporary) => {
+    await writeFile(temporary, commit, { flush: true });
+    await link();
+  });
   await syncFolder(dirname(place));
 }
 
