@@ -5,7 +5,7 @@ import { errorLine } from "../../core/error-line.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { engineEnvironment } from "./engine-environment.ts";
 import type { EngineOutput } from "./engine-logs.ts";
-import { freePort } from "./free-port.ts";
+import { freePort, tryPort } from "./free-port.ts";
 import { markerName, markerValue } from "./leftovers.ts";
 import { exitText, type ManagedProcess, startProcess } from "./managed-process.ts";
 import { within } from "./within.ts";
@@ -18,7 +18,10 @@ export interface ServerCommand {
   readonly workingDir: string;
   /** Beside what every engine gets. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Whether the server at `http://127.0.0.1:PORT` can be used; an error: no response. Probed as long as it runs. */
+  /**
+   * Whether the server at `http://127.0.0.1:PORT` can be used; an error: no response, or with `engine_failed` that it never can be.
+   * Probed as long as it runs. Another program may answer there.
+   */
   isReady(origin: string, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -59,12 +62,16 @@ const shortestPingMs = 100;
 /** A connection breaks a moment before the end of the process is detected. */
 const settleMs = 500;
 
-/** Resolves when it is ready. Throws `engine_missing`, `engine_failed` with the line that says why, `shutting_down`. */
+/**
+ * Resolves when it is ready. Throws `engine_missing`, `engine_failed` with the line that says why, `shutting_down`. An engine
+ * reads its model before it listens: where another program has taken the port by then, a second one is tried.
+ */
 export async function startServer(
   what: string,
   command: ServerCommand,
   options: ServerOptions,
   signal: AbortSignal,
+  isSecondTry = false,
 ): Promise<ServerProcess> {
   const { stopGraceMs } = options;
   const port = await freePort();
@@ -84,7 +91,8 @@ export async function startServer(
   } catch (error) {
     await process.stop(stopGraceMs);
     options.warn(`${what} did not start`, { output: process.lastWords() });
-    throw error;
+    if (isSecondTry || signal.aborted || !(await isTaken(port))) throw error;
+    return startServer(what, command, options, signal, true);
   }
   let silentSince: number | null = null;
   let isStopped = false;
@@ -135,13 +143,20 @@ export async function startServer(
   };
 }
 
+function isTaken(port: number): Promise<boolean> {
+  return tryPort("127.0.0.1", port).then(
+    () => false,
+    () => true,
+  );
+}
+
 /** Whether the process ended instead of refusing: for the next request another one is started. */
 export function hasEnded(error: unknown): boolean {
   const { code, cause } = toGatewayError(error);
   return code === "engine_failed" || (code === "upstream_failed" && cause !== undefined);
 }
 
-/** Errors of `isReady` mean: not yet. Throws `engine_failed` with `tail` of the last output, `shutting_down`. */
+/** Errors of `isReady` but `engine_failed` mean: not yet. Throws `engine_failed` with `tail` of the last output, `shutting_down`. */
 export async function untilReady(
   what: string,
   process: ManagedProcess,
@@ -155,7 +170,10 @@ export async function untilReady(
   const failed = (how: string): GatewayError =>
     new GatewayError("engine_failed", `${what} ${how}: ${tail(process.lastWords())}`);
   for (;;) {
-    const ready = await isReady().catch(() => false);
+    const ready = await isReady().catch((error: unknown) => {
+      if (toGatewayError(error).code === "engine_failed") throw error;
+      return false;
+    });
     // A response on the port of a process that has ended is from another program. Its exit code is no help: whisper-server
     // ends with 0 if ffmpeg is missing.
     if (process.hasExited()) throw failed("ended while starting");

@@ -19,12 +19,17 @@ export function whisperArguments(port: number, model: string, prefix: string, co
   return ["--model", model, ...where, "--inference-path", transcriptionPath, ...language, ...convert];
 }
 
-/** The port opens when the model is loaded; a version without /health answers 404 then. It answers while it works, too. */
+/** The port opens when the model is loaded; it answers while it works, too. */
 export async function isReady(base: string, signal: AbortSignal): Promise<boolean> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(healthMs)]);
-  const answer = await request(`${base}/health`, { reset: true, signal: limit });
-  await answer.body.dump();
-  return answer.statusCode === 200 || answer.statusCode === 404;
+  const statusOf = async (path: string): Promise<number> => {
+    const answer = await request(base + path, { reset: true, signal: limit });
+    await answer.body.dump();
+    return answer.statusCode;
+  };
+  const status = await statusOf("/health");
+  // A version without /health has a page; another program on the port has nothing below this path.
+  return status === 200 || (status === 404 && (await statusOf("/")) === 200);
 }
 
 /** Throws `cancelled`, `upstream_failed` where the engine does not answer. */
