@@ -1,17 +1,31 @@
 // Free ports of this machine.
 import { randomInt } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 
 /**
  * A free loopback port, of those that are no program's by registration and that Linux gives to no connection by itself: an engine
- * that read its model before it listened found its port taken by then.
+ * reads its model before it listens, and found its port taken by then.
  */
 export async function freePort(): Promise<number> {
-  for (let left = 20; left > 0; left--) {
-    const port = await tryPort("127.0.0.1", randomInt(61_000, 65_536)).catch(() => null);
-    if (port !== null) return port;
+  const used = await portsInUse();
+  for (let left = 50; left > 0; left--) {
+    const port = randomInt(61_000, 65_536);
+    const isFree = !used.has(port) && (await tryPort("127.0.0.1", port).catch(() => null)) !== null;
+    if (isFree) return port;
   }
   return tryPort("127.0.0.1", 0);
+}
+
+/**
+ * Ports of all TCP sockets, on Linux. A connection that a server has closed keeps its port for a minute: Node can listen there
+ * all the same, but whisper-server ends at once ("couldn't bind to server socket").
+ */
+export async function portsInUse(): Promise<ReadonlySet<number>> {
+  const tables = ["/proc/net/tcp", "/proc/net/tcp6"].map((path) => readFile(path, "latin1").catch(() => ""));
+  // "   1: 0100007F:EF32 …": the number of the line, then address and port of this end.
+  const lines = (await Promise.all(tables)).join("\n").matchAll(/^ *\d+: [\dA-F]+:([\dA-F]{4})/gm);
+  return new Set([...lines].map(([, port = ""]) => Number.parseInt(port, 16)));
 }
 
 /** Listens there for a moment; resolves with the port. Errors: those of the system. */

@@ -5,7 +5,7 @@ import { errorLine } from "../../core/error-line.ts";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
 import { engineEnvironment } from "./engine-environment.ts";
 import type { EngineOutput } from "./engine-logs.ts";
-import { freePort, tryPort } from "./free-port.ts";
+import { freePort } from "./free-port.ts";
 import { markerName, markerValue } from "./leftovers.ts";
 import { exitText, type ManagedProcess, startProcess } from "./managed-process.ts";
 import { within } from "./within.ts";
@@ -62,16 +62,12 @@ const shortestPingMs = 100;
 /** A connection breaks a moment before the end of the process is detected. */
 const settleMs = 500;
 
-/**
- * Resolves when it is ready. Throws `engine_missing`, `engine_failed` with the line that says why, `shutting_down`. An engine
- * reads its model before it listens: where another program has taken the port by then, a second one is tried.
- */
+/** Resolves when it is ready. Throws `engine_missing`, `engine_failed` with the line that says why, `shutting_down`. */
 export async function startServer(
   what: string,
   command: ServerCommand,
   options: ServerOptions,
   signal: AbortSignal,
-  isSecondTry = false,
 ): Promise<ServerProcess> {
   const { stopGraceMs } = options;
   const port = await freePort();
@@ -91,8 +87,7 @@ export async function startServer(
   } catch (error) {
     await process.stop(stopGraceMs);
     options.warn(`${what} did not start`, { output: process.lastWords() });
-    if (isSecondTry || signal.aborted || !(await isTaken(port))) throw error;
-    return startServer(what, command, options, signal, true);
+    throw error;
   }
   let silentSince: number | null = null;
   let isStopped = false;
@@ -141,13 +136,6 @@ export async function startServer(
       await within(ended, settleMs);
     },
   };
-}
-
-function isTaken(port: number): Promise<boolean> {
-  return tryPort("127.0.0.1", port).then(
-    () => false,
-    () => true,
-  );
 }
 
 /** Whether the process ended instead of refusing: for the next request another one is started. */
