@@ -31,7 +31,8 @@ async function askOf(t: TestContext, args: readonly string[], environment = {}):
   return async (path, body) => {
     const response = await fetch(url + path, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      // The engine closes a connection after some answers, which a next request may find open.
+      headers: { "content-type": "application/json", connection: "close" },
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(300_000),
     });
