@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SpeechTurns } from "../../commands/speech/turns.ts";
 import { toGatewayError } from "../../core/errors.ts";
+import { unlessLeft } from "../../core/unless-left.ts";
 import { hasEnded } from "../../engines/process/server-process.ts";
 import type { SpeechEngine } from "../../engines/speech/speech-engine.ts";
 import type { WhisperRun } from "../../engines/speech/whisper.ts";
@@ -64,15 +65,16 @@ async function answerTo(
     othersWait: engines.transcription.othersWait,
   };
   let isTaken = false;
-  async function* taken(): AsyncGenerator<Uint8Array> {
+  async function* taken(signal: AbortSignal): AsyncGenerator<Uint8Array> {
     isTaken = true;
-    yield* uploadBytes(bytes, rules);
+    // Else an upload that is cut off is waited for until it counts as stalled.
+    yield* uploadBytes({ next: () => unlessLeft(bytes.next(), signal) }, rules);
   }
   const call = callOf(request, reply);
   const turn = await turns.transcription(call);
   const send = (): Promise<Answer> =>
     whileOpen(cutOff, call.signal, (signal) =>
-      turn.run().transcribe({ contentType, contentLength, body: taken() }, signal),
+      turn.run().transcribe({ contentType, contentLength, body: taken(signal) }, signal),
     );
   try {
     for (;;) {
