@@ -1,6 +1,7 @@
 // Observes the files that the document names: the sources of models, and what goes to the engine beside a model. Changes nothing.
 import { realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { resolveSource, sourceOf } from "../cache/download/import-source.ts";
 import { isGguf } from "../cache/gguf/metadata.ts";
 import { systemCode } from "../core/errors.ts";
@@ -23,10 +24,25 @@ export async function readDocumentFiles(
   return { sources, documentFiles };
 }
 
-/** Those that go to the engine. */
-export function readEngineFiles(configPath: string, models: Desired["models"]): Promise<Observed["documentFiles"]> {
+/** An editor that saves, or a ConfigMap that is updated, takes a file away for less. */
+const replacedMs = 120;
+
+/**
+ * Those that go to the engine. One that is not there is looked for once more when `isReplaced` resolves: in the middle of an
+ * update a model was loaded without its template, and answered.
+ */
+export function readEngineFiles(
+  configPath: string,
+  models: Desired["models"],
+  isReplaced: () => Promise<unknown> = () => delay(replacedMs),
+): Promise<Observed["documentFiles"]> {
   const folder = dirname(configPath);
-  return readEach(models.flatMap(namedFiles), (name) => readFile(folder, name));
+  return readEach(models.flatMap(namedFiles), async (name) => {
+    const file = await readFile(folder, name);
+    return file === null
+      ? ((await isReplaced().then(() => readFile(folder, name))) ?? unfit(name, "does not exist"))
+      : file;
+  });
 }
 
 async function readEach<Found>(
@@ -36,18 +52,22 @@ async function readEach<Found>(
   return new Map(await Promise.all([...new Set(names)].map(async (name) => [name, await read(name)] as const)));
 }
 
-async function readFile(folder: string, name: string): Promise<DocumentFile> {
-  const unfit = (why: string): DocumentFile => ({ state: "unfit", why: `${name} ${why}` });
+function unfit(name: string, why: string): DocumentFile {
+  return { state: "unfit", why: `${name} ${why}` };
+}
+
+/** null: it does not exist. */
+async function readFile(folder: string, name: string): Promise<DocumentFile | null> {
   try {
     const path = await realpath(resolve(folder, name));
-    if (!isInside(await realpath(folder), path)) return unfit("lies outside the document's folder");
+    if (!isInside(await realpath(folder), path)) return unfit(name, "lies outside the document's folder");
     const found = await stat(path);
-    if (!found.isFile()) return unfit("is not a regular file");
+    if (!found.isFile()) return unfit(name, "is not a regular file");
     const identity = [found.size, Math.round(found.mtimeMs), found.ino].map((part) => part.toString(36)).join("-");
     return { state: "fit", path, identity, isGguf: await isGguf(path) };
   } catch (error) {
     const code = systemCode(error);
-    return unfit(code === "ENOENT" ? "does not exist" : `cannot be read (${code ?? String(error)})`);
+    return code === "ENOENT" ? null : unfit(name, `cannot be read (${code ?? String(error)})`);
   }
 }
 

@@ -5,7 +5,7 @@ import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { promisify } from "node:util";
-import { readDocumentFiles } from "../../../src/observe/document-files.ts";
+import { readDocumentFiles, readEngineFiles } from "../../../src/observe/document-files.ts";
 import type { DocumentFile } from "../../../src/plan/observed.ts";
 import { modelHead } from "../../support/cache-folder.ts";
 import { scratchFolder } from "../../support/scratch.ts";
@@ -72,6 +72,14 @@ describe("a file that the document names", () => {
       ["none\u0000", "cannot be read (ERR_INVALID_ARG_VALUE)"],
     ] as const)
       assert.deepEqual(await look(name), { state: "unfit", why: `${name} ${why}` });
+  });
+
+  it("that is away while it is replaced is not taken for one that does not exist", async (t) => {
+    const { folder } = await looking(t);
+    const { models } = desiredFrom({ models: [{ id: "acme/a:Q8_0", chatTemplate: "a.jinja" }] });
+    const comesBack = (): Promise<void> => writeFile(join(folder, "a.jinja"), "{{ x }}");
+    const found = await readEngineFiles(join(folder, "gateway.yaml"), models, comesBack);
+    assert.equal(found.get("a.jinja")?.state, "fit");
   });
 
   it("has another identity with another content, also where it was put in its place", async (t) => {
