@@ -67,8 +67,9 @@ export function watchFileSource(options: FileSourceOptions) {
   const serialized = createSerial();
   /** Queued, and not begun. */
   let next: Promise<void> | null = null;
-  /** What the file looked like at the last poll. */
+  /** What the files looked like at the last poll. */
   let polled = "";
+  let polledPreset = "";
 
   async function examine(read: () => Promise<Content | SourceStatus>): Promise<void> {
     const source = await read();
@@ -134,13 +135,14 @@ export function watchFileSource(options: FileSourceOptions) {
 
   /** Reads the file only where it looks another than at the last poll, or something is left to be tried again. */
   async function pollOnce(): Promise<void> {
-    const before = polled;
+    const [before, presetBefore] = [polled, polledPreset];
     polled = await stampOf(path);
-    // Has no effect on a file that is watched. Of one that is not there, which the first pass makes, the folder would be watched.
-    const hasPreset = (await stampOf(options.presetPath)) !== "";
+    polledPreset = await stampOf(options.presetPath);
     // A closed watcher to which something is added is open again.
     if (closing.signal.aborted) return;
-    if (hasPreset) watcher.add(options.presetPath);
+    // Has no effect on a file that is watched. Of one that is not there, which the first pass makes, the folder would be watched.
+    if (polledPreset !== "") watcher.add(options.presetPath);
+    if (polledPreset !== presetBefore) options.onPreset();
     if (polled !== before || status.reason !== "Applied") await settle();
   }
 

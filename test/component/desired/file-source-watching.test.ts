@@ -130,6 +130,12 @@ describe("watching gateway.yaml", () => {
     assert.deepEqual(documents, ["a", "b"]);
   });
 
+  it("reports a preset file that came after the start: what was changed in it before it was watched has no event", async (t) => {
+    const { root, presets } = await startSourcing(t, { text: naming("a"), pollMs: 30 });
+    await writeFile(join(root, "state", "router.preset.ini"), "[*]\n");
+    await until("it is reported", () => presets() > 0);
+  });
+
   it("is silent after it was closed", async (t) => {
     const { path, source, documents, told } = await startSourcing(t, { text: naming("a") });
     await writeFile(path, naming("b"));
