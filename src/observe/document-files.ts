@@ -19,7 +19,7 @@ export async function readDocumentFiles(
       models.flatMap(({ source }) => source ?? []),
       (source) => sourceOf(resolveSource(configPath, source)),
     ),
-    readEngineFiles(configPath, models),
+    readEngineFiles(configPath, models, () => delay(replacedMs)),
   ]);
   return { sources, documentFiles };
 }
@@ -34,14 +34,12 @@ const replacedMs = 120;
 export function readEngineFiles(
   configPath: string,
   models: Desired["models"],
-  isReplaced: () => Promise<unknown> = () => delay(replacedMs),
+  isReplaced: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<Observed["documentFiles"]> {
   const folder = dirname(configPath);
   return readEach(models.flatMap(namedFiles), async (name) => {
-    const file = await readFile(folder, name);
-    return file === null
-      ? ((await isReplaced().then(() => readFile(folder, name))) ?? unfit(name, "does not exist"))
-      : file;
+    const read = (): Promise<DocumentFile | null> => readFile(folder, name);
+    return (await read()) ?? (await isReplaced().then(read)) ?? unfit(name, "does not exist");
   });
 }
 
