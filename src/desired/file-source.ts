@@ -43,7 +43,7 @@ export interface FileSourceOptions {
   readonly presetAllow?: PresetAllow;
   /** What calls change is written into the file. */
   readonly writesBack?: boolean;
-  /** Its changes by hand are reported through `onPreset`. */
+  /** Its changes are reported through `onPreset`. */
   readonly presetPath: string;
   readonly onPreset: () => void;
   readonly onStatus: (status: SourceStatus) => void;

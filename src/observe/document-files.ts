@@ -9,37 +9,46 @@ import type { Desired } from "../desired/document/document.ts";
 import { namedFiles } from "../plan/model-files.ts";
 import type { DocumentFile, Observed } from "../plan/observed.ts";
 
-/** By the names that the document has for them: the files that models are imported from, and those that go to the engine. */
+/**
+ * By the names that the document has for them: the files that models are imported from, and those that go to the engine. `before`:
+ * the latter as the last look found them.
+ */
 export async function readDocumentFiles(
   configPath: string,
   { models }: Desired,
+  before?: Observed["documentFiles"],
 ): Promise<Pick<Observed, "sources" | "documentFiles">> {
   const [sources, documentFiles] = await Promise.all([
     readEach(
       models.flatMap(({ source }) => source ?? []),
       (source) => sourceOf(resolveSource(configPath, source)),
     ),
-    readEngineFiles(configPath, models, () => delay(replacedMs)),
+    readEngineFiles(configPath, models, before),
   ]);
   return { sources, documentFiles };
 }
 
-/** An editor that saves, or a ConfigMap that is updated, takes a file away for less. */
+/** An editor that saves, or a ConfigMap that is updated, usually takes a file away for less. */
 const replacedMs = 120;
 
 /**
- * Those that go to the engine. One that is not there is looked for once more when `isReplaced` resolves: in the middle of an
+ * Those that go to the engine. One that was there before is looked for once more before it counts as gone: in the middle of an
  * update a model was loaded without its template, and answered.
  */
 export function readEngineFiles(
   configPath: string,
   models: Desired["models"],
-  isReplaced: () => Promise<unknown> = () => Promise.resolve(),
+  before: Observed["documentFiles"] = new Map(),
+  whileReplaced: () => Promise<unknown> = () => delay(replacedMs),
 ): Promise<Observed["documentFiles"]> {
   const folder = dirname(configPath);
   return readEach(models.flatMap(namedFiles), async (name) => {
-    const read = (): Promise<DocumentFile | null> => readFile(folder, name);
-    return (await read()) ?? (await isReplaced().then(read)) ?? unfit(name, "does not exist");
+    let file = await readFile(folder, name);
+    if (file === null && before.get(name)?.state === "fit") {
+      await whileReplaced();
+      file = await readFile(folder, name);
+    }
+    return file ?? unfit(name, "does not exist");
   });
 }
 

@@ -30,6 +30,7 @@ export function createObserver(options: {
   /** The engine was replaced: failed actions may succeed with this one. */
   readonly onNewEngine: () => void;
 }) {
+  let documentFiles: Observed["documentFiles"] = new Map();
   return {
     observe: async (): Promise<Observed> => {
       const [cache, preset, freeBytes, speech, files] = await Promise.all([
@@ -37,10 +38,11 @@ export function createObserver(options: {
         readPreset(options.presetPath),
         readFreeBytes(options.cacheDir),
         options.speech(),
-        readDocumentFiles(options.configPath, options.desired()),
+        readDocumentFiles(options.configPath, options.desired(), documentFiles),
         options.router.refresh(),
         options.engine.look().then((isNew) => isNew && options.onNewEngine()),
       ]);
+      ({ documentFiles } = files);
       return {
         cache,
         preset,

@@ -89,7 +89,11 @@ async function applied(
   const ran = essential(done(gateway).slice(before));
   const steps = essential(plan.steps.map(named));
   if (how === "in order") assert.deepEqual(ran, steps);
-  else assert.deepEqual(new Set(ran), new Set(steps));
+  else {
+    const models = (actions: readonly string[]): string[] =>
+      actions.filter((name) => name.startsWith("model.")).toSorted();
+    assert.deepEqual([models(ran), new Set(ran)], [models(steps), new Set(steps)]);
+  }
   return plan;
 }
 

@@ -175,7 +175,7 @@ async function bringInTurn(options: FetchOptions, delivery: Delivery): Promise<P
   }
 }
 
-/** Links a model whose blobs are all there, links what the ref showed before beside it, and moves the ref. */
+/** Links what the ref showed before into the new commit, then a model whose blobs are all there, and moves the ref. */
 async function show(cacheDir: string, pulled: PulledModel, tree: readonly HubFile[]): Promise<void> {
   const { repo, commit, revision, files } = pulled;
   const link = (): Promise<void> => linkSnapshot({ cacheDir, repo, commit, files });

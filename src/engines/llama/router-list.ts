@@ -26,7 +26,7 @@ export function createRouterList({ process, client, key }: RouterProcess, option
   const { instances, now, onChange } = options;
   let models: RouterSnapshot["models"] = { state: "unknown", why: "the router is starting" };
   let silentSince: number | null = null;
-  /** Lists are numbered as they are requested: an older one that arrives late is dropped. */
+  /** Lists are numbered as they are requested, that of a reload as it arrives: an older one that arrives late is dropped. */
   let asked = 0;
   let arrived = 0;
   /** The number of the last reload's list. */
@@ -37,7 +37,7 @@ export function createRouterList({ process, client, key }: RouterProcess, option
   function ask() {
     const number = ++asked;
     const isLate = (): boolean => over.signal.aborted || number < arrived;
-    const isFromBeforeReload = (): boolean => number < reloaded;
+    const isFromBeforeReload = (): boolean => !over.signal.aborted && number < reloaded;
     const take = (value: readonly RouterModel[]): void => {
       if (isLate()) return;
       arrived = number;
@@ -66,7 +66,7 @@ export function createRouterList({ process, client, key }: RouterProcess, option
     const { isLate, isFromBeforeReload, take } = ask();
     try {
       const value = await client.models();
-      // What it was requested for may have come after the reload.
+      // The event that it was requested for may be newer than the reload's list.
       if (isFromBeforeReload()) return await refresh();
       take(value);
     } catch (error) {

@@ -4,12 +4,12 @@ import { readFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 
 /**
- * A free loopback port, of those that are no program's by registration and that Linux gives to no connection by itself: an engine
- * reads its model before it listens, and found its port taken by then.
+ * A free loopback port. An engine reads its model before it listens, and found its port taken by then: on Linux it is one of those
+ * that are registered for no program, and that the system by default gives to no connection.
  */
 export async function freePort(): Promise<number> {
   const used = await portsInUse();
-  for (let left = 50; left > 0; left--) {
+  for (let left = used.size === 0 ? 0 : 50; left > 0; left--) {
     const port = randomInt(61_000, 65_536);
     const isFree = !used.has(port) && (await tryPort("127.0.0.1", port).catch(() => null)) !== null;
     if (isFree) return port;

@@ -18,10 +18,7 @@ export interface ServerCommand {
   readonly workingDir: string;
   /** Beside what every engine gets. */
   readonly environment?: Readonly<Record<string, string>>;
-  /**
-   * Whether the server at `http://127.0.0.1:PORT` can be used; an error: no response, or with `engine_failed` that it never can be.
-   * Probed as long as it runs. Another program may answer there.
-   */
+  /** Whether the server at `http://127.0.0.1:PORT` can be used; an error: no response. Probed as long as it runs. */
   isReady(origin: string, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -144,7 +141,7 @@ export function hasEnded(error: unknown): boolean {
   return code === "engine_failed" || (code === "upstream_failed" && cause !== undefined);
 }
 
-/** Errors of `isReady` but `engine_failed` mean: not yet. Throws `engine_failed` with `tail` of the last output, `shutting_down`. */
+/** Errors of `isReady` mean: not yet. Throws `engine_failed` with `tail` of the last output, `shutting_down`. */
 export async function untilReady(
   what: string,
   process: ManagedProcess,
@@ -158,10 +155,7 @@ export async function untilReady(
   const failed = (how: string): GatewayError =>
     new GatewayError("engine_failed", `${what} ${how}: ${tail(process.lastWords())}`);
   for (;;) {
-    const ready = await isReady().catch((error: unknown) => {
-      if (toGatewayError(error).code === "engine_failed") throw error;
-      return false;
-    });
+    const ready = await isReady().catch(() => false);
     // A response on the port of a process that has ended is from another program. Its exit code is no help: whisper-server
     // ends with 0 if ffmpeg is missing.
     if (process.hasExited()) throw failed("ended while starting");

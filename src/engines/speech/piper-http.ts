@@ -18,8 +18,8 @@ const probeMs = 2_000;
 const answerLimit = 64 * 1024 * 1024;
 
 /** An older Piper has another interface. Before 1.3.0 it reads JSON aloud and calls it a success: it is told by a GET. */
-export async function requireSpeech(base: string, signal: AbortSignal): Promise<true> {
-  if (await describesVoice(base, signal)) return true;
+export async function requireSpeech(base: string, signal: AbortSignal): Promise<void> {
+  if (await describesVoice(base, signal)) return;
   throw new GatewayError("engine_failed", "the installed Piper is older than 1.5.0: upgrade it");
 }
 

@@ -29,11 +29,15 @@ export async function startVoice(
   signal: AbortSignal,
 ): Promise<VoiceRun> {
   const { piecesPerProcess = 500, pieceTimeoutMs = 120_000 } = options;
-  // Below a secret path only ours answers.
-  const isReady: ServerCommand["isReady"] = (origin, limit) =>
-    basePath === "" ? requireSpeech(origin, limit) : describesVoice(origin + basePath, limit);
+  // Below a secret path only ours describes a voice; another program on the port was taken for an old Piper.
+  const isReady: ServerCommand["isReady"] = async (origin, limit) =>
+    (await describesVoice(origin + basePath, limit)) || basePath === "";
   const process = await startServer("the speech engine", { ...command, isReady }, options, signal);
   const base = process.origin + basePath;
+  await requireSpeech(base, signal).catch(async (error: unknown) => {
+    await process.stop(0);
+    throw error;
+  });
   let pieces = 0;
   return {
     process,

@@ -28,7 +28,7 @@ export async function isReady(base: string, signal: AbortSignal): Promise<boolea
     return answer.statusCode;
   };
   const status = await statusOf("/health");
-  // A version without /health has a page; another program on the port has nothing below this path.
+  // A version without /health has a page there; most other programs that may have the port answer 404 to that too.
   return status === 200 || (status === 404 && (await statusOf("/")) === 200);
 }
 

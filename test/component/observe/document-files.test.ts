@@ -1,12 +1,12 @@
 // The files that the document names beside a model: which of them the engine may be given, and that a change is seen.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { promisify } from "node:util";
 import { readDocumentFiles, readEngineFiles } from "../../../src/observe/document-files.ts";
-import type { DocumentFile } from "../../../src/plan/observed.ts";
+import type { DocumentFile, Observed } from "../../../src/plan/observed.ts";
 import { modelHead } from "../../support/cache-folder.ts";
 import { scratchFolder } from "../../support/scratch.ts";
 import { desiredFrom } from "../../unit/plan/world.ts";
@@ -74,12 +74,24 @@ describe("a file that the document names", () => {
       assert.deepEqual(await look(name), { state: "unfit", why: `${name} ${why}` });
   });
 
-  it("that is away while it is replaced is not taken for one that does not exist", async (t) => {
+  it("that is away while it is replaced does not count as gone; one that was never there is not waited for", async (t) => {
     const { folder } = await looking(t);
+    const path = join(folder, "a.jinja");
     const { models } = desiredFrom({ models: [{ id: "acme/a:Q8_0", chatTemplate: "a.jinja" }] });
-    const comesBack = (): Promise<void> => writeFile(join(folder, "a.jinja"), "{{ x }}");
-    const found = await readEngineFiles(join(folder, "gateway.yaml"), models, comesBack);
-    assert.equal(found.get("a.jinja")?.state, "fit");
+    let waits = 0;
+    const look = (before?: Observed["documentFiles"]): Promise<Observed["documentFiles"]> =>
+      readEngineFiles(join(folder, "gateway.yaml"), models, before, () => {
+        waits++;
+        return writeFile(path, "{{ x }}");
+      });
+    const absent = await look();
+    assert.equal((await look(absent)).get("a.jinja")?.state, "unfit");
+    assert.equal(waits, 0);
+    await writeFile(path, "{{ y }}");
+    const there = await look(absent);
+    await rm(path);
+    assert.equal((await look(there)).get("a.jinja")?.state, "fit");
+    assert.equal(waits, 1);
   });
 
   it("has another identity with another content, also where it was put in its place", async (t) => {

@@ -1,10 +1,10 @@
 // Pulls that succeed: what stands in the cache afterwards.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { link, lstat, lutimes, mkdir, readFile, rm, stat, symlink, unlink, writeFile } from "node:fs/promises";
+import { link, lstat, lutimes, mkdir, readdir, readFile, rm, stat, symlink, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { linkSnapshot } from "../../../../src/cache/download/link.ts";
+import { linkSnapshot, readRef, writeRef } from "../../../../src/cache/download/link.ts";
 import { withGgufHead } from "../../../support/cache-folder.ts";
 import { startPulling } from "../../../support/pulling.ts";
 
@@ -233,6 +233,21 @@ describe("a pull", () => {
     await link(join(cacheDir, folder, "blobs", sha256(bytes("eight"))), place);
     await linkSnapshot({ cacheDir, repo: "acme/demo-GGUF", commit, files });
     assert.equal((await stat(place)).ino, blob.ino);
+  });
+
+  it("makes the links when the ref has but to be renamed", async (t) => {
+    const { hub, pull, cacheDir } = await startPulling(t);
+    const first = hub.addRepo("acme/demo-GGUF", { files: { "demo-Q8_0.gguf": bytes("eight") } });
+    await pull("acme/demo-GGUF:Q8_0");
+    const next = "f".repeat(40);
+    await writeRef(cacheDir, "acme/demo-GGUF", "main", next, async () => {
+      assert.equal(await readRef(cacheDir, "acme/demo-GGUF", "main"), first);
+      const entries = await readdir(join(cacheDir, folder), { withFileTypes: true });
+      const [waiting, ...others] = entries.filter((entry) => entry.isFile());
+      assert.deepEqual(others, []);
+      assert.equal(await readFile(join(cacheDir, folder, waiting?.name ?? ""), "utf8"), next);
+    });
+    assert.equal(await readRef(cacheDir, "acme/demo-GGUF", "main"), next);
   });
 
   it("lets two pulls at once share one download of a common file", async (t) => {
