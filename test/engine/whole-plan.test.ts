@@ -58,17 +58,21 @@ function send(
 }
 
 /**
- * Without the reloads for a changed cache, but for a last one, and between two changes of the cache each action once: how often
- * the preset is written and read there is a matter of milliseconds, as a pass may see a pull's file before its ref.
+ * Without the reloads for a changed cache, but for a last one: how many changes each of them finds is a matter of milliseconds,
+ * as a pass that plans one is under way beside the next pull or deletion. Where a model is brought, each action counts once between
+ * two changes of the cache, as a pass may see its file before its ref.
  */
 function essential(actions: readonly string[]): readonly string[] {
   const reload = "router.reload router CacheChanged";
-  const stretches: Set<string>[] = [new Set()];
+  const isBrought = actions.some((action) => /^model\.(pull|import) /.test(action));
+  const stretches: string[][] = [[]];
   actions.forEach((action, index) => {
-    if (action.startsWith("model.")) stretches.push(new Set());
-    if (action !== reload || index === actions.length - 1) stretches.at(-1)?.add(action);
+    if (action.startsWith("model.")) stretches.push([]);
+    const stretch = stretches.at(-1) ?? [];
+    const isRepeated = isBrought && stretch.includes(action);
+    if (!isRepeated && (action !== reload || index === actions.length - 1)) stretch.push(action);
   });
-  return stretches.flatMap((stretch) => [...stretch]);
+  return stretches.flat();
 }
 
 /** Plans a document, applies it, and compares what ran. */
