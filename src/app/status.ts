@@ -45,6 +45,8 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
   let conditions: ReadonlyMap<string, readonly Condition[]> = new Map();
   let models: ReturnType<typeof modelIds> = [];
   let passedAt: number | null = null;
+  /** The conditions are older than the pass, or what else they are made of. */
+  let isDue = false;
 
   function update({ desired, observed, plan, running }: Pass): void {
     const pinned = desired.document.models.flatMap((model) => {
@@ -116,25 +118,33 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
     });
   }
 
-  events.on("passed", (pass) => {
-    passedAt = Date.now();
-    update(pass);
-  });
-  const updateNow = (): void => {
-    const pass = loop.last();
+  function refresh(): void {
+    const pass = isDue ? loop.last() : null;
+    isDue = false;
     if (pass) update(pass);
-  };
+  }
+
+  /** What an edit does next comes first: conditions took 0.8 ms of each of its passes. A report never shows old ones. */
+  function refreshSoon(): void {
+    if (!isDue) setImmediate(refresh);
+    isDue = true;
+  }
+
+  events.on("passed", () => {
+    passedAt = Date.now();
+    refreshSoon();
+  });
   events.on("sourceChecked", (status) => {
     source = status;
-    // A report shows the newest source: the conditions beside it must not be of the one before.
-    updateNow();
+    refreshSoon();
   });
   events.on("memoryKnown", (left) => {
-    if (left === 0) updateNow();
+    if (left === 0) refreshSoon();
   });
 
-  return (stoppingSince) =>
-    statusReport({
+  return (stoppingSince) => {
+    refresh();
+    return statusReport({
       version,
       id: lock.id,
       startedAt,
@@ -153,4 +163,5 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
       memory: sharesBody(memory.models.shares()),
       ...parts.requests(),
     });
+  };
 }

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { GatewayError } from "../../core/errors.ts";
+import { equalJson } from "../../core/json.ts";
 import type { RouterModel, RouterSnapshot } from "../../plan/observed.ts";
 import { createOrphans } from "../process/leftovers.ts";
 import { exitText, type ManagedProcess, type ProcessExit } from "../process/managed-process.ts";
@@ -125,7 +126,9 @@ export function createRouter(options: RouterOptions) {
       }),
     reload: async (inputs: RouterInputs): Promise<void> => {
       const current = ready();
-      await showRepos(view, cacheDir, inputs.repos);
+      // It looks at every link.
+      const isShown = existsSync(view) && equalJson(state.loaded?.repos ?? [], inputs.repos);
+      if (!isShown) await showRepos(view, cacheDir, inputs.repos);
       const models = await reloadUnlessEnded(current, options.reloadTimeoutMs);
       state = { ...state, loaded: inputs, freshlyStarted: false };
       current.list.takeReloaded(models);

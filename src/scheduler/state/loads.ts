@@ -27,8 +27,9 @@ const brokenOffMs = 250;
 /** Requests wait for the model, and nothing stands against its load. While it is held there is none: drains wait for loads. */
 function isWanted(state: State, model: Model): boolean {
   const { isReady, loaded, memory } = state.world;
-  const isHeldBack = isHeld(state, model) || model.fallback !== null || memory.need(model.id) === undefined;
-  return model.queue.length > 0 && !isHeldBack && isReady && !loaded.has(model.id);
+  if (model.queue.length === 0 || !isReady || loaded.has(model.id)) return false;
+  // What it needs comes last: where that is not known yet, the answer reads what all processes hold, which took 0.5 ms of each load.
+  return !isHeld(state, model) && model.fallback === null && memory.need(model.id) !== undefined;
 }
 
 /** Begins the next load, or makes a slot for it. */

@@ -66,7 +66,7 @@ function placedModel(state: State, id: string): Placed {
 
 /** What the pinned models take beside which a model never fits, as it does not alone if there are none; null: it may fit. */
 export function pinnedForTooLarge(state: State, model: Model): readonly ByDevice[] | null {
-  if (!state.world.memory.need(model.id) || behindUntil(state) > state.now) return null;
+  if (behindUntil(state) > state.now || !state.world.memory.need(model.id)) return null;
   const pinned = placedBeside(state, model.id).filter(({ isLeaving, pinned: stays }) => stays && !isLeaving);
   const fits = fitsBeside({ ...wantedFor(state, model), slots: Number.POSITIVE_INFINITY }, pinned);
   // What leftovers hold is free in a moment.
