@@ -100,6 +100,8 @@ export interface RouterSnapshot {
   readonly build: string;
   /** Options of the engine, without dashes; null when they could not be read. */
   readonly knownOptions: ReadonlySet<string> | null;
+  /** The engine computes with more than the processor, or does not say; null where there is none, or not yet. */
+  readonly hasDevices: boolean | null;
 }
 
 /** What we pulled or imported, so may delete. */

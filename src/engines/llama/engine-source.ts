@@ -7,6 +7,7 @@ import type { BinaryState } from "../../plan/observed.ts";
 import type { InstallProgress } from "../install/build.ts";
 import { locateEngine } from "../install/locate.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
+import { listDevices } from "./devices.ts";
 
 export type EngineSource = ReturnType<typeof createEngineSource>;
 
@@ -26,6 +27,7 @@ interface Found {
   /** See {@link stampOf}. */
   readonly stamp: string | null;
   readonly knownOptions: ReadonlySet<string> | null;
+  readonly hasDevices: boolean;
 }
 
 export function createEngineSource(options: EngineSourceOptions) {
@@ -43,7 +45,10 @@ export function createEngineSource(options: EngineSourceOptions) {
     if (path === null) return null;
     const stamp = await stampOf(path);
     const knownOptions = await readKnownOptions(path, engineEnvironment(environment, {}), signal);
-    return { path, stamp, knownOptions };
+    // Asked for what it does not know, a program that is no llama-server may run for ever.
+    const isListed = knownOptions?.has("list-devices") ?? false;
+    const devices = isListed ? await listDevices(path, environment).catch(() => null) : null;
+    return { path, stamp, knownOptions, hasDevices: devices?.length !== 0 };
   }
 
   async function prepare(signal: AbortSignal): Promise<void> {
@@ -78,7 +83,12 @@ export function createEngineSource(options: EngineSourceOptions) {
   }
 
   return {
-    state: () => ({ binary: binaryState(), build: found?.stamp ?? "", knownOptions: found?.knownOptions ?? null }),
+    state: () => ({
+      binary: binaryState(),
+      build: found?.stamp ?? "",
+      knownOptions: found?.knownOptions ?? null,
+      hasDevices: found?.hasDevices ?? null,
+    }),
     path: () => found?.path ?? null,
     /** Why there is none, after a search. */
     problem: (): { readonly reason: string; readonly message: string } | null => {

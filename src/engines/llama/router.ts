@@ -166,7 +166,7 @@ function snapshotOf(
   { loaded, ...state }: RouterState,
   running: Running | null,
   hasView: boolean,
-): Omit<RouterSnapshot, "binary" | "build" | "knownOptions"> {
+): Omit<RouterSnapshot, "binary" | "build" | "knownOptions" | "hasDevices"> {
   return {
     ...state,
     pid: running?.process.pid ?? null,

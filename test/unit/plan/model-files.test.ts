@@ -5,7 +5,7 @@ import type { DocumentFile } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { effectiveValues, parsePreset } from "../../../src/plan/preset-file.ts";
 import { wantedSections } from "../../../src/plan/wanted-preset.ts";
-import { cacheOf, desiredFrom, known, knownOptions, world, worldFile } from "./world.ts";
+import { anyEngine, cacheOf, desiredFrom, known, knownOptions, world, worldFile } from "./world.ts";
 
 const id = "acme/a:Q8_0";
 const draft = "acme/d:Q8_0";
@@ -33,7 +33,13 @@ function section(
   const { models } = cacheOf(cached.map(worldFile));
   const findings = new Map<string, string>();
   const known = knows === undefined ? null : new Set(knows.split(" "));
-  const sections = wantedSections(desired, models, [], known, findings, new Map(Object.entries(files)));
+  const sections = wantedSections(
+    desired,
+    models,
+    { ...anyEngine, knownOptions: known },
+    findings,
+    new Map(Object.entries(files)),
+  );
   const { "hf-repo": _source, ...values } = Object.fromEntries(sections.find(({ name }) => name === id)?.values ?? []);
   return { values, problem: findings.get(id) };
 }
@@ -67,7 +73,7 @@ test("the document's projector goes before the one beside a model that the route
   const desired = desiredFrom({ models: [{ id: "acme/a:tiny", mmproj: "p.gguf" }] });
   const { models } = cacheOf(options.cached.map(worldFile));
   const files = new Map([["p.gguf", fit("/doc/p.gguf")]]);
-  const [, found] = wantedSections(desired, models, [], null, new Map(), files);
+  const [, found] = wantedSections(desired, models, anyEngine, new Map(), files);
   assert.equal(found?.values.get("mmproj"), "/doc/p.gguf");
   assert.match(found?.values.get("model") ?? "", /tiny\.gguf$/);
 });

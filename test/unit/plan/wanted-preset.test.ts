@@ -5,8 +5,8 @@ import { poolings } from "../../../src/core/gguf-facts.ts";
 import type { CachedModel } from "../../../src/plan/observed.ts";
 import { parsePreset } from "../../../src/plan/preset-file.ts";
 import { renderPreset } from "../../../src/plan/render-preset.ts";
-import { wantedSections } from "../../../src/plan/wanted-preset.ts";
-import { cacheOf, desiredFrom, worldFile } from "./world.ts";
+import { type PresetEngine, wantedSections } from "../../../src/plan/wanted-preset.ts";
+import { anyEngine, cacheOf, desiredFrom, worldFile } from "./world.ts";
 
 const id = "acme/a:Q8_0";
 
@@ -23,7 +23,9 @@ function section(
   known: ReadonlySet<string> | null = null,
 ): Record<string, string> | null {
   const desired = desiredFrom({ models: preset ? [{ id, preset }] : [] });
-  const found = wantedSections(desired, [model(facts)], [], known, new Map()).find(({ name }) => name === id);
+  const found = wantedSections(desired, [model(facts)], { ...anyEngine, knownOptions: known }, new Map()).find(
+    ({ name }) => name === id,
+  );
   if (!found) return null;
   const { "hf-repo": source, ...values } = Object.fromEntries(found.values);
   assert.equal(source, id);
@@ -65,7 +67,7 @@ test("what the engine does not know is left out", () => {
 });
 
 test("what a person wrote into the file stays, where the document says nothing", () => {
-  const wanted = wantedSections(desiredFrom({}), [model({ pooling: poolings.mean })], [], null, new Map());
+  const wanted = wantedSections(desiredFrom({}), [model({ pooling: poolings.mean })], anyEngine, new Map());
   const text = renderPreset(parsePreset(`[${id}]\nembedding = off\nub = 1024\n`), wanted, null);
   const own = text.slice(text.indexOf(`[${id}]`)).split("\n\n")[0];
   assert.equal(own, `[${id}]\n; model-gateway sets: hf-repo\nhf-repo = ${id}\nembedding = off\nub = 1024\n`.trimEnd());
@@ -75,7 +77,7 @@ test("what a person wrote into the file stays, where the document says nothing",
 test("a context size that the engine cannot run is raised, to no more than the model was trained for", () => {
   const sizes = (ctxSize: number, nCtxTrain: number | null): (string | undefined)[] => {
     const desired = desiredFrom({ context: { default: ctxSize }, models: [{ id, ctxSize }] });
-    const sections = wantedSections(desired, [model({ nCtxTrain })], [], null, new Map());
+    const sections = wantedSections(desired, [model({ nCtxTrain })], anyEngine, new Map());
     return ["*", id].map((name) => sections.find((entry) => entry.name === name)?.values.get("ctx-size"));
   };
   assert.deepEqual(sizes(1, 8192), ["256", "256"]);
@@ -83,4 +85,34 @@ test("a context size that the engine cannot run is raised, to no more than the m
   assert.deepEqual(sizes(257, 8192), ["257", "257"]);
   assert.deepEqual(sizes(1, 128), ["256", "128"]);
   assert.deepEqual(sizes(9000, 8192), ["9000", "9000"]);
+});
+
+test("the engine fits nothing where it has main memory alone and the context is set", () => {
+  const fitOf = (document: Parameters<typeof desiredFrom>[0], engine: Partial<PresetEngine>): object => {
+    const alone = { ...anyEngine, hasDevices: false, ...engine };
+    const sections = wantedSections(desiredFrom(document), [model({})], alone, new Map());
+    return Object.fromEntries(
+      sections.flatMap(({ name, values }) => (values.has("fit") ? [[name, values.get("fit")]] : [])),
+    );
+  };
+  const sized = { models: [{ id, ctxSize: 4096 }] };
+  const defaulted = { context: { default: 8192 }, ...sized };
+  assert.deepEqual(fitOf(defaulted, {}), { "*": "off" });
+  assert.deepEqual(fitOf(sized, {}), { [id]: "off" });
+  // It may still have to choose the context, or the layers of a device.
+  assert.deepEqual(fitOf({ models: [{ id, pinned: true }] }, {}), {});
+  assert.deepEqual(fitOf({ models: [{ id, ctxSize: "auto" }] }, {}), {});
+  assert.deepEqual(fitOf(defaulted, { hasDevices: true }), {});
+  assert.deepEqual(fitOf(defaulted, { endpoints: ["worker:50052"] }), {});
+  assert.deepEqual(fitOf(defaulted, { knownOptions: new Set(["ctx-size"]) }), {});
+  // A person's own key wins.
+  assert.deepEqual(fitOf({ models: [{ id, ctxSize: 4096, preset: { fit: "on" } }] }, {}), { [id]: "on" });
+});
+
+test("a line of the file's owner about fitting stays", () => {
+  const engine = { ...anyEngine, hasDevices: false };
+  const sections = wantedSections(desiredFrom({ context: { default: 8192 } }), [model({})], engine, new Map());
+  const text = renderPreset(parsePreset("[*]\nfit = on\n"), sections, null);
+  assert.match(text, /^fit = on$/m);
+  assert.doesNotMatch(text, /^fit = off$/m);
 });

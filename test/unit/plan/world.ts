@@ -21,6 +21,7 @@ import {
 } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { emptyPreset, parsePreset } from "../../../src/plan/preset-file.ts";
+import type { PresetEngine } from "../../../src/plan/wanted-preset.ts";
 import type { Verdict } from "../../../src/plan/worker-verdict.ts";
 import { readAsRouter } from "./router-reading.ts";
 
@@ -171,7 +172,11 @@ export const restingRouter: RouterSnapshot = {
   silentSince: null,
   build: "1",
   knownOptions,
+  hasDevices: true,
 };
+
+/** For a preset: nothing is known of its options. */
+export const anyEngine: PresetEngine = { knownOptions: null, hasDevices: true, endpoints: [] };
 
 export interface WorldInput {
   /** As {@link worldFile} reads them. */

@@ -50,7 +50,7 @@ describe("the engine", () => {
   it("is found with the options that it knows, and the finding is told", async (t) => {
     const { bin, source, changes } = await looking(t);
     const path = await program(bin, "one");
-    assert.deepEqual(source.state(), { binary: "missing", build: "", knownOptions: null });
+    assert.deepEqual(source.state(), { binary: "missing", build: "", knownOptions: null, hasDevices: null });
     await source.prepare(signal);
     assert.equal(source.path(), path);
     assert.equal(source.state().binary, "present");
@@ -134,6 +134,23 @@ describe("the engine", () => {
     await source.prepare(signal);
     const { binary, build, knownOptions } = source.state();
     assert.deepEqual([binary, build !== "", knownOptions], ["present", true, null]);
+  });
+
+  it("is asked whether it computes with the processor alone; where it does not say, it may have devices", async (t) => {
+    const listing = (devices: string): string =>
+      `#!/bin/sh\n[ "$1" = --list-devices ] && { ${devices}; exit; }\necho '-c, --ctx-size N  size'; echo '--list-devices  print them'\n`;
+    const lists = {
+      "echo '  (none)'": false,
+      "echo '  CUDA0: Some card (24135 MiB, 23000 MiB free)'": true,
+      "exit 1": true,
+    };
+    for (const [devices, hasDevices] of Object.entries(lists)) {
+      const { bin, source } = await looking(t);
+      await mkdir(bin);
+      await writeFile(join(bin, "llama-server"), listing(devices), { mode: 0o755 });
+      await source.prepare(signal);
+      assert.equal(source.state().hasDevices, hasDevices, devices);
+    }
   });
 });
 
