@@ -32,6 +32,8 @@ export interface ComputedModel {
   readonly layers?: number;
   readonly width?: number;
   readonly feedForward?: number;
+  /** So many further texts in its vocabulary, which each load reads: models that people use have 32,000 to 262,000. */
+  readonly unsaid?: number;
   /** Of the zeros; default the smallest that the sizes allow. */
   readonly zeros?: "Q4_0";
   /** `general.file_type` to claim; the weights are F32 (0) whatever it says. */
@@ -129,7 +131,7 @@ interface Vocabulary {
   readonly named: readonly (readonly [key: string, token: number])[];
 }
 
-function buildVocabulary({ chains, fallback, controlTokens = [] }: ComputedModel): Vocabulary {
+function buildVocabulary({ chains, fallback, controlTokens = [], unsaid = 0 }: ComputedModel): Vocabulary {
   const texts: string[] = [];
   const kinds: number[] = [];
   const successors = new Map<number, number>();
@@ -168,6 +170,7 @@ function buildVocabulary({ chains, fallback, controlTokens = [] }: ComputedModel
     if (index === fallback) firstOfDefault = first;
   }
   if (firstOfDefault === undefined) throw new RangeError("a scripted model needs a default script");
+  for (let index = 0; index < unsaid; index += 1) add(`unsaid${index}`, tokenKinds.normal);
   return { texts, kinds, successors, firstOfDefault, named };
 }
 
