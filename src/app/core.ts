@@ -14,6 +14,8 @@ import { routerHandlers } from "../execute/router-actions.ts";
 import { speechHandlers } from "../execute/speech-actions.ts";
 import { inputsIn, routerInputs, routerNow } from "../observe/observe.ts";
 import { actionKinds, writesCache } from "../plan/actions.ts";
+import { parsePreset } from "../plan/preset-file.ts";
+import { canDoUnfitted } from "../plan/wanted-preset.ts";
 import { createLoop, type Loop } from "../reconcile/loop.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StateLock } from "../state/lock.ts";
@@ -121,6 +123,7 @@ function createActions(parts: Base & State & Machine & Scheduling & { readonly s
         router,
         drainer: scheduler,
         binary: engine.path,
+        isUnfitted: async (preset) => canDoUnfitted(desired(), parsePreset(preset)) && engine.isAlone(),
         inputs: () => routerInputs(presetPath, scanner),
         seenInputs: () => inputsIn(seen),
         observed: () => routerNow(parts),

@@ -121,7 +121,12 @@ export function createStatus(parts: Parts): (stoppingSince: number | null) => St
   function refresh(): void {
     const pass = isDue ? loop.last() : null;
     isDue = false;
-    if (pass) update(pass);
+    if (!pass) return;
+    try {
+      update(pass);
+    } catch (error) {
+      parts.logger.error({ err: error }, "conditions could not be made");
+    }
   }
 
   /** What an edit does next comes first: conditions took 0.8 ms of each of its passes. A report never shows old ones. */

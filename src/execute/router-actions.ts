@@ -18,6 +18,8 @@ export function routerHandlers(options: {
   readonly drainer: Drainer;
   /** The engine's path; null while there is none. */
   readonly binary: () => string | null;
+  /** Whether its models need not fit anything into memory, with this preset. */
+  readonly isUnfitted: (preset: string) => Promise<boolean>;
   /** What the router is about to read, as it is now. */
   readonly inputs: () => Promise<RouterInputs>;
   /** The same as the newest pass has seen it: where it was older than what a reload reads, the next pass plans one more. */
@@ -29,7 +31,8 @@ export function routerHandlers(options: {
   async function start(signal: AbortSignal): Promise<void> {
     const binary = options.binary();
     if (binary === null) throw new GatewayError("engine_missing", "no llama-server was found");
-    await router.start(binary, await options.inputs(), signal);
+    const inputs = await options.inputs();
+    await router.start(binary, inputs, signal, await options.isUnfitted(inputs.preset));
   }
 
   return {

@@ -89,6 +89,8 @@ export interface RouterSnapshot {
   readonly loadedCache: string | null;
   /** True when those were read at its start, not by a reload. */
   readonly freshlyStarted: boolean;
+  /** Its models fit nothing into memory where the preset does not say so. */
+  readonly isUnfitted: boolean;
   /** Times (ms) of unrequested exits. */
   readonly crashes: readonly number[];
   readonly lastWords: string;
@@ -100,8 +102,6 @@ export interface RouterSnapshot {
   readonly build: string;
   /** Options of the engine, without dashes; null when they could not be read. */
   readonly knownOptions: ReadonlySet<string> | null;
-  /** The engine computes with more than the processor, or does not say; null where there is none, or not yet. */
-  readonly hasDevices: boolean | null;
 }
 
 /** What we pulled or imported, so may delete. */

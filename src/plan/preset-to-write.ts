@@ -1,7 +1,7 @@
 // The preset file that is to be in force: as the document asks for it, but for models that are known to fail so. Pure.
 import type { Desired } from "../desired/document/document.ts";
 import { type CachedModel, type CacheSnapshot, findCached, isOfRepo, type Observed } from "./observed.ts";
-import { effectiveValues, markedKeys, type PresetFile, parsePreset } from "./preset-file.ts";
+import { effectiveValues, type PresetFile, parsePreset } from "./preset-file.ts";
 import { renderPreset, type WantedSection } from "./render-preset.ts";
 import { failingSettings, rollbackText, withFallbacks } from "./rollback.ts";
 import { note, wantedSections } from "./wanted-preset.ts";
@@ -28,11 +28,7 @@ export function presetToWrite(
 ): { readonly text: string; readonly wanted: readonly WantedSection[] } {
   const render = (wanted: readonly WantedSection[]): string =>
     renderPreset(preset, wanted, router.knownOptions, (name) => isOfRepo(name, cache.unreadable));
-  // Before the engine is found, as for the last one, and at first as for most: the file would be written twice at each start.
-  const isForDevices = preset.text !== "" && !preset.sections.some((section) => markedKeys(section).has("fit"));
-  const hasDevices = router.hasDevices ?? isForDevices;
-  const engine = { ...router, hasDevices, endpoints };
-  const asked = wantedSections(desired, models, engine, findings, documentFiles, loads.contexts);
+  const asked = wantedSections(desired, models, endpoints, router, findings, documentFiles, loads.contexts);
   const text = render(asked);
   const chosen = desired.models.filter(({ ctxSize }) => ctxSize === "auto");
   const hasFailures = [...loads.records.values()].some(({ failed }) => failed !== null);

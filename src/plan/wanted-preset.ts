@@ -13,7 +13,7 @@ import {
   type RouterModel,
   type RouterSnapshot,
 } from "./observed.ts";
-import { canonicalKey, type PresetFile, presetCtxSize } from "./preset-file.ts";
+import { canonicalKey, ownValues, type PresetFile, presetCtxSize } from "./preset-file.ts";
 import type { WantedSection } from "./render-preset.ts";
 
 /** Seconds until the router kills a model that does not end by itself; its own default of 10 blocks a reload as long. */
@@ -23,29 +23,18 @@ const stopTimeoutSeconds = 3;
 const defaultBatch = 512;
 const embeddingBatch = 2048;
 
-/** What a preset is written for. */
-export interface PresetEngine extends Pick<RouterSnapshot, "knownOptions"> {
-  readonly hasDevices: boolean;
-  /** The workers to use, in RPC mode. */
-  readonly endpoints: readonly string[];
-}
-
 /** `[*]`, and a section for each model that has an override, that embeds or that the router would not list by itself. */
 export function wantedSections(
   desired: Desired,
   models: readonly CachedModel[],
-  engine: PresetEngine,
+  /** The workers to use, in RPC mode. */
+  endpoints: readonly string[],
+  { knownOptions, isUnfitted = false }: Pick<RouterSnapshot, "knownOptions"> & Partial<RouterSnapshot>,
   findings: Map<string, string>,
   files: ReadonlyMap<string, DocumentFile> = new Map(),
   contexts: LoadFacts["contexts"] = new Map(),
 ): WantedSection[] {
-  const isKnown = (key: string): boolean => engine.knownOptions?.has(key) ?? true;
-  const isDefaultSet = desired.context.default !== undefined;
-  /** Of main memory the engine fits nothing but a context that is not set, and reads the vocabulary once more to find that out. */
-  const fitOf = (isContextSet: boolean): ReadonlyMap<string, string> =>
-    new Map(
-      isContextSet && !engine.hasDevices && engine.endpoints.length === 0 && isKnown("fit") ? [["fit", "off"]] : [],
-    );
+  const isKnown = (key: string): boolean => knownOptions?.has(key) ?? true;
   const byId = new Map<string, DesiredModel>();
   for (const model of desired.models) {
     const id = findCached(models, model.id)?.id;
@@ -65,13 +54,23 @@ export function wantedSections(
       const named = own ? fileValues(own, desired, models, files) : noFiles;
       for (const problem of named.problems) note(findings, model.id, problem);
       const ctxSize = own?.ctxSize === "auto" ? chosenSize(model, contexts, findings) : own?.ctxSize;
-      // A context that the gateway chooses is chosen for the settings beside it: they cannot depend on it.
-      const fit = fitOf(!isDefaultSet && typeof own?.ctxSize === "number");
-      return modelSection(model, own && { ...own, ctxSize }, named, fit, isKnown, findings);
+      return modelSection(model, own && { ...own, ctxSize }, named, isKnown, findings);
     });
-  const fit = fitOf(isDefaultSet);
-  const values = new Map([...globalValues(desired, engine.endpoints, isKnown, findings), ...fit]);
-  return [{ name: "*", values, defaults: new Set(fit.keys()) }, ...sections];
+  const values = globalValues(desired, endpoints, isKnown, findings);
+  // The router was started without, and there is something to fit by now.
+  const fit = isUnfitted && (desired.context.default === undefined || values.has("rpc")) ? ["fit"] : [];
+  for (const key of fit) values.set(key, "on");
+  return [{ name: "*", values, defaults: new Set(fit) }, ...sections];
+}
+
+/**
+ * Whether a router without devices may have its models fit nothing: in main memory they fit a context that is not set, and read the
+ * vocabulary once more to find out that there is none.
+ */
+export function canDoUnfitted({ context, rpc }: Desired, preset: PresetFile): boolean {
+  const all = ownValues(preset, "*");
+  const isSet = context.default !== undefined && all.has("ctx-size");
+  return isSet && rpc.workers.length === 0 && !all.has("rpc") && !all.has("fit");
 }
 
 export function note(findings: Map<string, string>, subject: string, text: string): void {
@@ -117,7 +116,6 @@ function modelSection(
   model: CachedModel,
   own: (Omit<DesiredModel, "ctxSize"> & { readonly ctxSize: number | undefined }) | undefined,
   named: FileValues,
-  fit: ReadonlyMap<string, string>,
   isKnown: (key: string) => boolean,
   findings: Map<string, string>,
 ): WantedSection[] {
@@ -127,7 +125,7 @@ function modelSection(
   for (const [key] of asked)
     if (!isKnown(key)) note(findings, model.id, `the engine has no option ${key}; it is left out`);
   const overrides = new Map(asked.flatMap(([key, value]) => (isKnown(key) ? [[key, String(value)]] : [])));
-  const usual = new Map([...fit, ...named.defaults, ...embeddingValues(model, overrides)]);
+  const usual = new Map([...named.defaults, ...embeddingValues(model, overrides)]);
   // The router ends a process when its arguments change, not when a file does.
   if (named.identity !== "") usual.set("tags", `files-${named.identity}`);
   const defaults = new Map([...usual].filter(([key]) => isKnown(key) && !overrides.has(key)));

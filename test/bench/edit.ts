@@ -121,7 +121,10 @@ async function rowsOf(vocabulary: number): Promise<Row[]> {
   const alone = await started([environment.LLAMA_SERVER, ...routerArgs], router, id);
 
   const save = (size: number): Promise<void> =>
-    writeFile(join(state, "gateway.yaml"), `version: 1\nmodels: [{ id: "${id}", ctxSize: ${size} }]\n`);
+    writeFile(
+      join(state, "gateway.yaml"),
+      `version: 1\ncontext: { default: 4096 }\nmodels: [{ id: "${id}", ctxSize: ${size} }]\n`,
+    );
   await save(512);
   const port = await freePort();
   const gateway = `http://127.0.0.1:${port}`;

@@ -13,7 +13,7 @@ import { encoderBytes } from "../support/encoder.ts";
 import { startLlamaServer } from "../support/engine.ts";
 import { answersOf, embeddingModel, modelBytes, talkingModel } from "../support/models.ts";
 import { scratchFolder } from "../support/scratch.ts";
-import { anyEngine, desiredFrom } from "../unit/plan/world.ts";
+import { desiredFrom } from "../unit/plan/world.ts";
 
 interface Answer {
   readonly status: number;
@@ -72,7 +72,10 @@ test("the gateway's preset makes each model serve what it is for, without a word
   assert.equal(models.find((model) => model.id === bert)?.architecture, "bert");
   const desired = desiredFrom({ models: [{ id: both, preset: { embeddings: "on" } }] });
   const preset = join(cacheDir, "router.preset.ini");
-  await writeFile(preset, renderPreset(emptyPreset, wantedSections(desired, models, anyEngine, new Map()), null));
+  await writeFile(
+    preset,
+    renderPreset(emptyPreset, wantedSections(desired, models, [], { knownOptions: null }, new Map()), null),
+  );
   const ask = await askOf(t, ["--models-preset", preset], { HF_HUB_CACHE: cacheDir, HOME: cacheDir });
 
   for (const model of [mean, last, bert, old, both]) {

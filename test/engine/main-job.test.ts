@@ -78,5 +78,5 @@ models:
   assert.equal(await gateway.ask("acme/resized:Q8_0"), answersOf("resized").hello);
   assert.equal((await gateway.json("/beta/v1/chat/completions", chatWith("acme/leaving:Q8_0"))).status, 404);
   const preset = await readFile(join(folders.stateDir, "router.preset.ini"), "utf8");
-  assert.match(preset, /\[acme\/resized:Q8_0\]\n.*\n(fit = off\n)?ctx-size = 1536\nhf-repo = acme\/resized:Q8_0\n/);
+  assert.match(preset, /\[acme\/resized:Q8_0\]\n.*\nctx-size = 1536\nhf-repo = acme\/resized:Q8_0\n/);
 });

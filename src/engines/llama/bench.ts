@@ -34,16 +34,7 @@ const synonyms: ReadonlyMap<string, string> = new Map([
   ["reranking", "embeddings"],
 ]);
 /** Keys of a section that set nothing of the model's process. */
-const notSettings = new Set([
-  "hf-repo",
-  "model",
-  "model-url",
-  "tags",
-  "offline",
-  "fit",
-  "load-on-startup",
-  "stop-timeout",
-]);
+const notSettings = new Set(["hf-repo", "model", "model-url", "tags", "offline", "load-on-startup", "stop-timeout"]);
 
 /** `values`: what the router would use for the model. `help`: llama-bench's own; options that it lacks are left out. */
 export function benchSettings(values: ReadonlyMap<string, string>, help: string): BenchSettings {

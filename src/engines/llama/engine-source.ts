@@ -27,13 +27,14 @@ interface Found {
   /** See {@link stampOf}. */
   readonly stamp: string | null;
   readonly knownOptions: ReadonlySet<string> | null;
-  readonly hasDevices: boolean;
 }
 
 export function createEngineSource(options: EngineSourceOptions) {
   const { explicit, enginesDir, environment, onProgress, onChange } = options;
   const where = { explicit, pathVariable: environment["PATH"] ?? "", enginesDir };
   let found: Found | null = null;
+  /** One that has computed with more than main memory. */
+  let withDevices: Found | null = null;
   /** Why there is none. */
   let failure: GatewayError | null = null;
   let isInstalling = false;
@@ -45,10 +46,7 @@ export function createEngineSource(options: EngineSourceOptions) {
     if (path === null) return null;
     const stamp = await stampOf(path);
     const knownOptions = await readKnownOptions(path, engineEnvironment(environment, {}), signal);
-    // Asked for what it does not know, a program that is no llama-server may run for ever.
-    const isListed = knownOptions?.has("list-devices") ?? false;
-    const devices = isListed ? await listDevices(path, environment).catch(() => null) : null;
-    return { path, stamp, knownOptions, hasDevices: devices?.length !== 0 };
+    return { path, stamp, knownOptions };
   }
 
   async function prepare(signal: AbortSignal): Promise<void> {
@@ -83,13 +81,17 @@ export function createEngineSource(options: EngineSourceOptions) {
   }
 
   return {
-    state: () => ({
-      binary: binaryState(),
-      build: found?.stamp ?? "",
-      knownOptions: found?.knownOptions ?? null,
-      hasDevices: found?.hasDevices ?? null,
-    }),
+    state: () => ({ binary: binaryState(), build: found?.stamp ?? "", knownOptions: found?.knownOptions ?? null }),
     path: () => found?.path ?? null,
+    /** Whether it says that there is no device but main memory. Asked at each start of the router: a driver may have come by then. */
+    isAlone: async (): Promise<boolean> => {
+      const asked = found;
+      const canSay = ["fit", "list-devices"].every((option) => asked?.knownOptions?.has(option));
+      if (!asked || !canSay || withDevices === asked) return false;
+      const devices = await listDevices(asked.path, environment).catch(() => null);
+      if (devices && devices.length > 0) withDevices = asked;
+      return devices?.length === 0;
+    },
     /** Why there is none, after a search. */
     problem: (): { readonly reason: string; readonly message: string } | null => {
       if (!isPrepared || isInstalling || !failure) return null;

@@ -23,6 +23,8 @@ export interface RouterProcessOptions {
   readonly presetPath: string;
   readonly stateDir: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Its models fit nothing into memory where the preset does not say so. */
+  readonly isUnfitted?: boolean;
   readonly startTimeoutMs: number;
   readonly stopGraceMs: number;
   readonly now: () => number;
@@ -57,6 +59,7 @@ export async function startRouterProcess(
       HF_HUB_CACHE: viewName,
       // A model whose worker is lost aborts, and would have a debugger print its stack before it ends.
       GGML_NO_BACKTRACE: "1",
+      ...(options.isUnfitted && { LLAMA_ARG_FIT: "off" }),
       [markerName]: markerValue(options.stateDir),
     }),
     workingDir: options.stateDir,

@@ -47,17 +47,28 @@ export function createRouter(options: RouterOptions) {
   let state = initial;
   let running: Running | null = null;
   let starting: Promise<RouterProcess> | null = null;
+  let shown: readonly string[] | null = null;
+
+  /** Looks at every link of the view, unless these were shown last and it is still there. */
+  async function show(repos: readonly string[]): Promise<void> {
+    if (shown !== null && existsSync(view) && equalJson(shown, repos)) return;
+    shown = null;
+    await showRepos(view, cacheDir, repos);
+    shown = repos;
+  }
 
   function becomes(next: Partial<RouterState>): void {
     state = { ...state, ...next };
     options.onChange(null);
   }
 
-  async function start(binary: string, inputs: RouterInputs, signal: AbortSignal): Promise<void> {
+  /** `isUnfitted`: its models fit nothing into memory where the preset does not say so. */
+  async function start(binary: string, inputs: RouterInputs, signal: AbortSignal, isUnfitted = false): Promise<void> {
     if (running) throw new GatewayError("internal", "the router is running already");
-    await showRepos(view, cacheDir, inputs.repos);
+    shown = null;
+    await show(inputs.repos);
     state = { ...state, phase: "starting" };
-    starting = startRouterProcess(binary, options, signal);
+    starting = startRouterProcess(binary, { ...options, isUnfitted }, signal);
     const started = await starting.catch((error: unknown) => {
       becomes({ phase: "stopped" });
       throw error;
@@ -65,7 +76,7 @@ export function createRouter(options: RouterOptions) {
     const current = { ...started, list: createRouterList(started, { ...options, instances, onList }) };
     running = current;
     void started.process.exited.then((exit) => onExit(current, exit));
-    state = { ...state, loaded: inputs, freshlyStarted: true };
+    state = { ...state, loaded: inputs, freshlyStarted: true, isUnfitted };
     await current.list.refresh();
     // It may have ended in the meantime.
     if (running !== current)
@@ -84,7 +95,7 @@ export function createRouter(options: RouterOptions) {
       state = crashed(state, options.now(), `${exitText(exit)}${ownWords(ended.process)}`);
       warn("the router ended by itself", { exit: exitText(exit) });
     }
-    becomes({ phase: "stopped", loaded: null });
+    becomes({ phase: "stopped", loaded: null, isUnfitted: false });
   }
 
   async function end(how: (current: Running) => Promise<ProcessExit>): Promise<void> {
@@ -126,9 +137,7 @@ export function createRouter(options: RouterOptions) {
       }),
     reload: async (inputs: RouterInputs): Promise<void> => {
       const current = ready();
-      // It looks at every link.
-      const isShown = existsSync(view) && equalJson(state.loaded?.repos ?? [], inputs.repos);
-      if (!isShown) await showRepos(view, cacheDir, inputs.repos);
+      await show(inputs.repos);
       const models = await reloadUnlessEnded(current, options.reloadTimeoutMs);
       state = { ...state, loaded: inputs, freshlyStarted: false };
       current.list.takeReloaded(models);
@@ -150,11 +159,19 @@ export function createRouter(options: RouterOptions) {
 }
 
 /** Of its process, from start to exit. */
-interface RouterState extends Pick<RouterSnapshot, "phase" | "freshlyStarted" | "crashes" | "lastWords"> {
+interface RouterState
+  extends Pick<RouterSnapshot, "phase" | "freshlyStarted" | "isUnfitted" | "crashes" | "lastWords"> {
   readonly loaded: RouterInputs | null;
 }
 
-const initial: RouterState = { phase: "stopped", loaded: null, freshlyStarted: false, crashes: [], lastWords: "" };
+const initial: RouterState = {
+  phase: "stopped",
+  loaded: null,
+  freshlyStarted: false,
+  isUnfitted: false,
+  crashes: [],
+  lastWords: "",
+};
 
 /** A start that fails is the action's failure, with its own backoff. */
 function crashed(state: RouterState, now: number, lastWords: string): RouterState {
@@ -166,7 +183,7 @@ function snapshotOf(
   { loaded, ...state }: RouterState,
   running: Running | null,
   hasView: boolean,
-): Omit<RouterSnapshot, "binary" | "build" | "knownOptions" | "hasDevices"> {
+): Omit<RouterSnapshot, "binary" | "build" | "knownOptions"> {
   return {
     ...state,
     pid: running?.process.pid ?? null,

@@ -5,7 +5,7 @@ import type { DocumentFile } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { effectiveValues, parsePreset } from "../../../src/plan/preset-file.ts";
 import { wantedSections } from "../../../src/plan/wanted-preset.ts";
-import { anyEngine, cacheOf, desiredFrom, known, knownOptions, world, worldFile } from "./world.ts";
+import { cacheOf, desiredFrom, known, knownOptions, world, worldFile } from "./world.ts";
 
 const id = "acme/a:Q8_0";
 const draft = "acme/d:Q8_0";
@@ -36,7 +36,8 @@ function section(
   const sections = wantedSections(
     desired,
     models,
-    { ...anyEngine, knownOptions: known },
+    [],
+    { knownOptions: known },
     findings,
     new Map(Object.entries(files)),
   );
@@ -73,7 +74,7 @@ test("the document's projector goes before the one beside a model that the route
   const desired = desiredFrom({ models: [{ id: "acme/a:tiny", mmproj: "p.gguf" }] });
   const { models } = cacheOf(options.cached.map(worldFile));
   const files = new Map([["p.gguf", fit("/doc/p.gguf")]]);
-  const [, found] = wantedSections(desired, models, anyEngine, new Map(), files);
+  const [, found] = wantedSections(desired, models, [], { knownOptions: null }, new Map(), files);
   assert.equal(found?.values.get("mmproj"), "/doc/p.gguf");
   assert.match(found?.values.get("model") ?? "", /tiny\.gguf$/);
 });

@@ -5,8 +5,8 @@ import { poolings } from "../../../src/core/gguf-facts.ts";
 import type { CachedModel } from "../../../src/plan/observed.ts";
 import { parsePreset } from "../../../src/plan/preset-file.ts";
 import { renderPreset } from "../../../src/plan/render-preset.ts";
-import { type PresetEngine, wantedSections } from "../../../src/plan/wanted-preset.ts";
-import { anyEngine, cacheOf, desiredFrom, worldFile } from "./world.ts";
+import { canDoUnfitted, wantedSections } from "../../../src/plan/wanted-preset.ts";
+import { cacheOf, desiredFrom, worldFile } from "./world.ts";
 
 const id = "acme/a:Q8_0";
 
@@ -23,7 +23,7 @@ function section(
   known: ReadonlySet<string> | null = null,
 ): Record<string, string> | null {
   const desired = desiredFrom({ models: preset ? [{ id, preset }] : [] });
-  const found = wantedSections(desired, [model(facts)], { ...anyEngine, knownOptions: known }, new Map()).find(
+  const found = wantedSections(desired, [model(facts)], [], { knownOptions: known }, new Map()).find(
     ({ name }) => name === id,
   );
   if (!found) return null;
@@ -67,7 +67,13 @@ test("what the engine does not know is left out", () => {
 });
 
 test("what a person wrote into the file stays, where the document says nothing", () => {
-  const wanted = wantedSections(desiredFrom({}), [model({ pooling: poolings.mean })], anyEngine, new Map());
+  const wanted = wantedSections(
+    desiredFrom({}),
+    [model({ pooling: poolings.mean })],
+    [],
+    { knownOptions: null },
+    new Map(),
+  );
   const text = renderPreset(parsePreset(`[${id}]\nembedding = off\nub = 1024\n`), wanted, null);
   const own = text.slice(text.indexOf(`[${id}]`)).split("\n\n")[0];
   assert.equal(own, `[${id}]\n; model-gateway sets: hf-repo\nhf-repo = ${id}\nembedding = off\nub = 1024\n`.trimEnd());
@@ -77,7 +83,7 @@ test("what a person wrote into the file stays, where the document says nothing",
 test("a context size that the engine cannot run is raised, to no more than the model was trained for", () => {
   const sizes = (ctxSize: number, nCtxTrain: number | null): (string | undefined)[] => {
     const desired = desiredFrom({ context: { default: ctxSize }, models: [{ id, ctxSize }] });
-    const sections = wantedSections(desired, [model({ nCtxTrain })], anyEngine, new Map());
+    const sections = wantedSections(desired, [model({ nCtxTrain })], [], { knownOptions: null }, new Map());
     return ["*", id].map((name) => sections.find((entry) => entry.name === name)?.values.get("ctx-size"));
   };
   assert.deepEqual(sizes(1, 8192), ["256", "256"]);
@@ -87,32 +93,30 @@ test("a context size that the engine cannot run is raised, to no more than the m
   assert.deepEqual(sizes(9000, 8192), ["9000", "9000"]);
 });
 
-test("the engine fits nothing where it has main memory alone and the context is set", () => {
-  const fitOf = (document: Parameters<typeof desiredFrom>[0], engine: Partial<PresetEngine>): object => {
-    const alone = { ...anyEngine, hasDevices: false, ...engine };
-    const sections = wantedSections(desiredFrom(document), [model({})], alone, new Map());
-    return Object.fromEntries(
-      sections.flatMap(({ name, values }) => (values.has("fit") ? [[name, values.get("fit")]] : [])),
-    );
-  };
-  const sized = { models: [{ id, ctxSize: 4096 }] };
-  const defaulted = { context: { default: 8192 }, ...sized };
-  assert.deepEqual(fitOf(defaulted, {}), { "*": "off" });
-  assert.deepEqual(fitOf(sized, {}), { [id]: "off" });
-  // It may still have to choose the context, or the layers of a device.
-  assert.deepEqual(fitOf({ models: [{ id, pinned: true }] }, {}), {});
-  assert.deepEqual(fitOf({ models: [{ id, ctxSize: "auto" }] }, {}), {});
-  assert.deepEqual(fitOf(defaulted, { hasDevices: true }), {});
-  assert.deepEqual(fitOf(defaulted, { endpoints: ["worker:50052"] }), {});
-  assert.deepEqual(fitOf(defaulted, { knownOptions: new Set(["ctx-size"]) }), {});
-  // A person's own key wins.
-  assert.deepEqual(fitOf({ models: [{ id, ctxSize: 4096, preset: { fit: "on" } }] }, {}), { [id]: "on" });
+test("a router without devices fits nothing where each model has a context, and no worker has a part", () => {
+  const preset = "[*]\nctx-size = 8192\n";
+  const can = (document: Parameters<typeof desiredFrom>[0], text: string): boolean =>
+    canDoUnfitted(desiredFrom(document), parsePreset(text));
+  assert.equal(can({ context: { default: 8192 } }, preset), true);
+  assert.equal(can({ models: [{ id, ctxSize: 4096 }] }, preset), false);
+  assert.equal(can({ context: { default: 8192 } }, ""), false, "the file could not be written");
+  const workers = { rpc: { mode: "rpc", workers: ["worker:50052"] } } as const;
+  assert.equal(can({ context: { default: 8192 }, ...workers }, preset), false);
+  // Lines of the file's owner.
+  assert.equal(can({ context: { default: 8192 } }, `${preset}rpc = worker:50052\n`), false);
+  assert.equal(can({ context: { default: 8192 } }, `${preset}fit = on\n`), false);
 });
 
-test("a line of the file's owner about fitting stays", () => {
-  const engine = { ...anyEngine, hasDevices: false };
-  const sections = wantedSections(desiredFrom({ context: { default: 8192 } }), [model({})], engine, new Map());
-  const text = renderPreset(parsePreset("[*]\nfit = on\n"), sections, null);
-  assert.match(text, /^fit = on$/m);
-  assert.doesNotMatch(text, /^fit = off$/m);
+test("while such a router runs, models fit again by the preset as soon as there is something to fit", () => {
+  const fitOf = (document: Parameters<typeof desiredFrom>[0], endpoints: readonly string[], isUnfitted = true) => {
+    const router = { knownOptions: null, isUnfitted };
+    const [all] = wantedSections(desiredFrom(document), [model({})], endpoints, router, new Map());
+    return all?.values.get("fit");
+  };
+  const defaulted = { context: { default: 8192 } };
+  const workers = { rpc: { mode: "rpc", workers: ["worker:50052"] } } as const;
+  assert.equal(fitOf(defaulted, []), undefined);
+  assert.equal(fitOf({}, []), "on");
+  assert.equal(fitOf({ ...defaulted, ...workers }, ["worker:50052"]), "on");
+  assert.equal(fitOf({}, [], false), undefined);
 });

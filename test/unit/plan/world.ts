@@ -21,7 +21,6 @@ import {
 } from "../../../src/plan/observed.ts";
 import { plan } from "../../../src/plan/plan.ts";
 import { emptyPreset, parsePreset } from "../../../src/plan/preset-file.ts";
-import type { PresetEngine } from "../../../src/plan/wanted-preset.ts";
 import type { Verdict } from "../../../src/plan/worker-verdict.ts";
 import { readAsRouter } from "./router-reading.ts";
 
@@ -166,17 +165,14 @@ export const restingRouter: RouterSnapshot = {
   loadedPreset: null,
   loadedCache: null,
   freshlyStarted: false,
+  isUnfitted: false,
   crashes: [],
   lastWords: "",
   models: { state: "unknown", why: "the router is not running" },
   silentSince: null,
   build: "1",
   knownOptions,
-  hasDevices: true,
 };
-
-/** For a preset: nothing is known of its options. */
-export const anyEngine: PresetEngine = { knownOptions: null, hasDevices: true, endpoints: [] };
 
 export interface WorldInput {
   /** As {@link worldFile} reads them. */

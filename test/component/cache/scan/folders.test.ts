@@ -252,7 +252,7 @@ function observer(
 ): ReturnType<typeof createObserver> {
   const router = { refresh: async () => undefined, snapshot: () => ({ phase: "stopped" }) } as unknown as Router;
   const engine = {
-    state: () => ({ binary: "missing" as const, build: "", knownOptions: null, hasDevices: true }),
+    state: () => ({ binary: "missing" as const, build: "", knownOptions: null }),
     look: async () => false,
   };
   return createObserver({

@@ -50,7 +50,7 @@ describe("the engine", () => {
   it("is found with the options that it knows, and the finding is told", async (t) => {
     const { bin, source, changes } = await looking(t);
     const path = await program(bin, "one");
-    assert.deepEqual(source.state(), { binary: "missing", build: "", knownOptions: null, hasDevices: null });
+    assert.deepEqual(source.state(), { binary: "missing", build: "", knownOptions: null });
     await source.prepare(signal);
     assert.equal(source.path(), path);
     assert.equal(source.state().binary, "present");
@@ -136,21 +136,28 @@ describe("the engine", () => {
     assert.deepEqual([binary, build !== "", knownOptions], ["present", true, null]);
   });
 
-  it("is asked whether it computes with the processor alone; where it does not say, it may have devices", async (t) => {
-    const listing = (devices: string): string =>
-      `#!/bin/sh\n[ "$1" = --list-devices ] && { ${devices}; exit; }\necho '-c, --ctx-size N  size'; echo '--list-devices  print them'\n`;
-    const lists = {
-      "echo '  (none)'": false,
-      "echo '  CUDA0: Some card (24135 MiB, 23000 MiB free)'": true,
-      "exit 1": true,
-    };
-    for (const [devices, hasDevices] of Object.entries(lists)) {
-      const { bin, source } = await looking(t);
-      await mkdir(bin);
-      await writeFile(join(bin, "llama-server"), listing(devices), { mode: 0o755 });
-      await source.prepare(signal);
-      assert.equal(source.state().hasDevices, hasDevices, devices);
-    }
+  it("is asked at each start whether it has main memory alone, until it has had a device", async (t) => {
+    const { root, bin, source } = await looking(t);
+    const list = join(root, "devices");
+    await mkdir(bin);
+    const help = "echo '-c, --ctx-size N  size'; echo '--fit on|off  fit'; echo '--list-devices  print them'";
+    const script = `#!/bin/sh\n[ "$1" = --list-devices ] && exec /bin/cat '${list}'\n${help}\n`;
+    await writeFile(join(bin, "llama-server"), script, { mode: 0o755 });
+    await source.prepare(signal);
+    assert.equal(await source.isAlone(), false, "it could not say");
+    await writeFile(list, "Available devices:\n  (none)\n");
+    assert.equal(await source.isAlone(), true);
+    await writeFile(list, "Available devices:\n  CUDA0: Some card (24135 MiB, 23000 MiB free)\n");
+    assert.equal(await source.isAlone(), false);
+    await rm(list);
+    assert.equal(await source.isAlone(), false);
+  });
+
+  it("that cannot list its devices may have some", async (t) => {
+    const { bin, source } = await looking(t);
+    await program(bin, "one");
+    await source.prepare(signal);
+    assert.equal(await source.isAlone(), false);
   });
 });
 

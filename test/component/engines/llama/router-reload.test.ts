@@ -21,6 +21,7 @@ test("it drains them, reloads and lets their requests in again", async () => {
       },
     },
     binary: () => null,
+    isUnfitted: async () => false,
     inputs: async () => inputs,
     seenInputs: () => inputs,
     observed: () => restingRouter,
