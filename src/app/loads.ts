@@ -29,8 +29,12 @@ export function followLoads(
   events.on("retried", () => loads.forgive(() => true));
   events.on("passed", ({ observed: { cache, preset }, plan }) => {
     if (cache.state === "unknown" || preset.state === "unknown") return;
+    // By the pass's own models: by those of the one before, each start forgave all.
+    const kept = new Set(
+      cache.value.models.filter(({ id }) => plan.rolledBack.has(id)).map((model) => model.upstreamId),
+    );
     // The document asks for other settings by now, or its model's files or the engine are others.
-    loads.forgive((id) => !plan.rolledBack.has(modelOf(id)?.id ?? ""));
+    loads.forgive((id) => !kept.has(id));
   });
   return {
     hasFallback: (id) => {

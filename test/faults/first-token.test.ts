@@ -1,6 +1,6 @@
 // An engine whose models are healthy and answer every request with 500, or not at all: no request is given to them.
 import assert from "node:assert/strict";
-import { chmod, rm, writeFile } from "node:fs/promises";
+import { chmod, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -92,6 +92,9 @@ test("a context size with which a model gives no token is rolled back: a call th
     flags: ["--llama-server", gateway.settings.llamaServer ?? ""],
   });
   await next.until("told", () => conditionOf(next, "Applied").startsWith("False RolledBack"));
+  assert.equal((await next.json("/api/desired?wait=true", patchWith({}))).status, 200);
+  const preset = await readFile(join(next.stateDir, "router.preset.ini"), "utf8");
+  assert.match(preset, /^ctx-size = 512$/m, "what failed is not tried once more at each start");
   assert.equal(await next.ask(id), `hello from ${id}`);
   const mended = await next.json("/v1/chat/completions", chatWith(id, "hi", { num_ctx: 2048 }));
   assert.equal(mended.status, 200);
