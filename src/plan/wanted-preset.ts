@@ -23,6 +23,9 @@ const stopTimeoutSeconds = 3;
 const defaultBatch = 512;
 const embeddingBatch = 2048;
 
+/** For a router that was started without, where there is something to fit by now. */
+const fitAgain = ["fit", "on"] as const;
+
 /** `[*]`, and a section for each model that has an override, that embeds or that the router would not list by itself. */
 export function wantedSections(
   desired: Desired,
@@ -51,16 +54,17 @@ export function wantedSections(
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
     .flatMap((model) => {
       const own = byId.get(model.id);
-      const named = own ? fileValues(own, desired, models, files) : noFiles;
+      let named = own ? fileValues(own, desired, models, files) : noFiles;
       for (const problem of named.problems) note(findings, model.id, problem);
       const ctxSize = own?.ctxSize === "auto" ? chosenSize(model, contexts, findings) : own?.ctxSize;
+      // Not in `[*]`: models with a context of their own would end for it.
+      if (isUnfitted && desired.context.default === undefined && ctxSize === undefined)
+        named = { ...named, defaults: new Map([...named.defaults, fitAgain]) };
       return modelSection(model, own && { ...own, ctxSize }, named, isKnown, findings);
     });
   const values = globalValues(desired, endpoints, isKnown, findings);
-  // The router was started without, and there is something to fit by now.
-  const fit = isUnfitted && (desired.context.default === undefined || values.has("rpc")) ? ["fit"] : [];
-  for (const key of fit) values.set(key, "on");
-  return [{ name: "*", values, defaults: new Set(fit) }, ...sections];
+  const defaults = new Map(isUnfitted && values.has("rpc") ? [fitAgain] : []);
+  return [{ name: "*", values: new Map([...values, ...defaults]), defaults: new Set(defaults.keys()) }, ...sections];
 }
 
 /**

@@ -110,13 +110,14 @@ test("a router without devices fits nothing where each model has a context, and 
 test("while such a router runs, models fit again by the preset as soon as there is something to fit", () => {
   const fitOf = (document: Parameters<typeof desiredFrom>[0], endpoints: readonly string[], isUnfitted = true) => {
     const router = { knownOptions: null, isUnfitted };
-    const [all] = wantedSections(desiredFrom(document), [model({})], endpoints, router, new Map());
-    return all?.values.get("fit");
+    const sections = wantedSections(desiredFrom(document), [model({})], endpoints, router, new Map());
+    return sections.flatMap(({ name, values }) => (values.get("fit") === "on" ? [name] : []));
   };
   const defaulted = { context: { default: 8192 } };
   const workers = { rpc: { mode: "rpc", workers: ["worker:50052"] } } as const;
-  assert.equal(fitOf(defaulted, []), undefined);
-  assert.equal(fitOf({}, []), "on");
-  assert.equal(fitOf({ ...defaulted, ...workers }, ["worker:50052"]), "on");
-  assert.equal(fitOf({}, [], false), undefined);
+  assert.deepEqual(fitOf(defaulted, []), []);
+  assert.deepEqual(fitOf({}, []), [id]);
+  assert.deepEqual(fitOf({ models: [{ id, ctxSize: 512 }] }, []), [], "it would end for nothing");
+  assert.deepEqual(fitOf({ ...defaulted, ...workers }, ["worker:50052"]), ["*"]);
+  assert.deepEqual(fitOf({}, [], false), []);
 });
