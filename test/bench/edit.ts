@@ -15,8 +15,8 @@ import { until } from "../support/scratch.ts";
 import { inTurn, judge, quantile } from "./goals.ts";
 
 const rounds = 21;
-/** By tokens of the vocabulary: the smallest that people use have 49,152; the models of the tests have some hundred. */
-const vocabularies = [49_152, 500];
+/** By tokens of the vocabulary: the smallest that people use have 32,000; the models of the tests have some hundred. */
+const vocabularies = [32_000, 500];
 const root = await mkdtemp(join(tmpdir(), "gateway-edit-"));
 const cacheDir = join(root, "hub");
 const environment = { PATH: process.env["PATH"] ?? "", HF_HUB_CACHE: cacheDir, LLAMA_SERVER: await installedServer() };
