@@ -32,7 +32,10 @@ export function wantedSections(
   models: readonly CachedModel[],
   /** The workers to use, in RPC mode. */
   endpoints: readonly string[],
-  { knownOptions, isUnfitted = false }: Pick<RouterSnapshot, "knownOptions"> & Partial<RouterSnapshot>,
+  {
+    knownOptions,
+    isUnfitted = false,
+  }: Pick<RouterSnapshot, "knownOptions"> & Partial<Pick<RouterSnapshot, "isUnfitted">>,
   findings: Map<string, string>,
   files: ReadonlyMap<string, DocumentFile> = new Map(),
   contexts: LoadFacts["contexts"] = new Map(),

@@ -92,9 +92,9 @@ async function measure({ name, id, server, change, firstSize, times }: Row): Pro
   await new Promise((resolve) => setTimeout(resolve, 500));
 }
 
-function report({ name, vocabulary, times, goal }: Row, rows: readonly Row[]): string {
+function report({ name, vocabulary, times, goal }: Row, [router]: readonly Row[]): string {
   const shown = `${quantile(times, 0.5).toFixed(0)} (${Math.min(...times).toFixed(0)}–${Math.max(...times).toFixed(0)})`;
-  const alone = rows.find((row) => row.goal === null && row.vocabulary === vocabulary)?.times ?? [];
+  const alone = router?.times ?? [];
   const ratio = quantile(times, 0.5) / quantile(alone, 0.5);
   const verdict =
     goal === null ? "" : judge(`${name}, ${vocabulary} tokens`, "time", ratio, { most: goal }, { times, alone });

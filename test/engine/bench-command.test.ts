@@ -4,11 +4,10 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { BenchBody } from "../../schemas/admin.ts";
-import type { StatusBody } from "../../src/client/index.ts";
 import type { StatusReport } from "../../src/status/report.ts";
 import { commandHere, startCommand } from "../support/command.ts";
 import { cacheModel, cacheTalker, makeFolders } from "../support/folders.ts";
-import { loadedIds, startTestGateway } from "../support/gateway.ts";
+import { loadedIds, modelsOf, startTestGateway } from "../support/gateway.ts";
 import { answersOf, embeddingModel, modelBytes, slowModel } from "../support/models.ts";
 import { childrenOf, isRunning } from "../support/processes.ts";
 import { patchWith, postWith } from "../support/requests.ts";
@@ -74,8 +73,7 @@ models:
 
   await t.test("what does not fit beside the loaded models is refused, and measured by nothing", async () => {
     await gateway.ask(talker);
-    const { models } = (await gateway.json("/status")).body as unknown as StatusBody;
-    const taken = models.find(({ id }) => id === talker)?.runtime?.takes?.["Host"] ?? 0;
+    const taken = (await modelsOf(gateway)).get(talker)?.runtime?.takes?.["Host"] ?? 0;
     const limit = (budget: number | null) => gateway.json("/api/desired?wait=true", patchWith({ memory: { budget } }));
     await limit(taken + 2 ** 20);
     const { code, stderr } = await run("bench", slow);

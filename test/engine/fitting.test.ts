@@ -6,18 +6,12 @@ import { test } from "node:test";
 import { listDevices } from "../../src/engines/llama/devices.ts";
 import { llamaServer } from "../support/engine.ts";
 import { cacheTalker, makeFolders } from "../support/folders.ts";
-import { startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { modelsOf, startTestGateway } from "../support/gateway.ts";
 import { patchWith } from "../support/requests.ts";
 
 /** Whether this router's models are told to fit nothing, by the environment that they have from it. */
 async function isUnfitted(pid: number | null): Promise<boolean> {
   return (await readFile(`/proc/${pid}/environ`, "utf8")).split("\0").includes("LLAMA_ARG_FIT=off");
-}
-
-/** Of a model that the document names. */
-async function pidOf(gateway: TestGateway, model: string): Promise<number | undefined> {
-  const { models } = (await gateway.json("/status")).body as { models?: { id: string; runtime?: { pid?: number } }[] };
-  return models?.find(({ id }) => id === model)?.runtime?.pid;
 }
 
 test("models fit nothing while each has a context; without a default those without one fit again, and nothing else ends", async (t) => {
@@ -33,14 +27,14 @@ test("models fit nothing while each has a context; without a default those witho
   assert.equal(await isUnfitted(pid), isAlone);
   assert.doesNotMatch(await preset(), /^fit/m);
   await gateway.ask(sized);
-  const before = await pidOf(gateway, sized);
+  const before = (await modelsOf(gateway)).get(sized)?.runtime?.pid;
   assert.ok(before);
 
   assert.equal((await gateway.json("/api/desired", patchWith({ context: null }))).status, 200);
   await gateway.ask(model);
   const settled = await gateway.converged();
   assert.equal(/^fit = on$/m.test(await preset()), isAlone);
-  assert.deepEqual([settled.router.pid, await pidOf(gateway, sized)], [pid, before]);
+  assert.deepEqual([settled.router.pid, (await modelsOf(gateway)).get(sized)?.runtime?.pid], [pid, before]);
 
   process.kill(pid ?? 0, "SIGKILL");
   await gateway.until("another router", ({ router }) => router.pid !== null && router.pid !== pid);

@@ -6,11 +6,10 @@ import { dirname } from "node:path";
 import { test } from "node:test";
 import { linkSnapshot, writeRef } from "../../src/cache/download/link.ts";
 import { blobPath } from "../../src/cache/layout/layout.ts";
-import type { StatusBody } from "../../src/client/index.ts";
 import { memoryText } from "../../src/core/memory-text.ts";
 import type { StatusReport } from "../../src/status/report.ts";
 import { type GatewayFolders, makeFolders } from "../support/folders.ts";
-import { startTestGateway, type TestGateway } from "../support/gateway.ts";
+import { modelsOf, startTestGateway } from "../support/gateway.ts";
 import { talkingModel, writeModelFile } from "../support/models.ts";
 import { messageOf } from "../support/own-calls.ts";
 import { chatWith, postWith } from "../support/requests.ts";
@@ -55,11 +54,6 @@ async function cacheSparse(
   await linkSnapshot({ cacheDir, repo, commit, files: [{ path, blob, size }] });
   await writeRef(cacheDir, repo, "main", commit);
   return `${repo}:Q8_0`;
-}
-
-async function modelsOf(gateway: TestGateway): Promise<Map<string, StatusBody["models"][number]>> {
-  const { body } = await gateway.json("/status");
-  return new Map((body as unknown as StatusBody).models.map((model) => [model.id, model]));
 }
 
 /** Bytes that no other process has, and its part of those that others have too; `Pss_Anon`: without pages of files. */

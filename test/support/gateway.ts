@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import pino, { type Logger } from "pino";
 import { type Gateway, startGateway } from "../../src/app/gateway.ts";
+import type { StatusBody } from "../../src/client/index.ts";
 import type { PullTimes } from "../../src/commands/pull-patience.ts";
 import { readSettings, type Settings } from "../../src/settings/settings.ts";
 import type { JournalEvent } from "../../src/status/journal.ts";
@@ -25,6 +26,12 @@ export interface TestGateway extends GatewayFolders {
   converged(): Promise<StatusReport>;
   /** Answer of a model, not streamed. */
   ask(model: string, content?: string): Promise<string>;
+}
+
+/** What `GET /status` has of the models that the document names, by id. */
+export async function modelsOf(gateway: TestGateway): Promise<Map<string, StatusBody["models"][number]>> {
+  const { body } = await gateway.json("/status");
+  return new Map((body as unknown as StatusBody).models.map((model) => [model.id, model]));
 }
 
 /** Resolves once these and no other models are listed as loaded; an answer may come a moment sooner. */

@@ -23,8 +23,6 @@ export interface RouterProcessOptions {
   readonly presetPath: string;
   readonly stateDir: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Its models fit nothing into memory where the preset does not say so. */
-  readonly isUnfitted?: boolean;
   readonly startTimeoutMs: number;
   readonly stopGraceMs: number;
   readonly now: () => number;
@@ -44,7 +42,8 @@ export const viewName = "router-cache";
  */
 export async function startRouterProcess(
   binary: string,
-  options: RouterProcessOptions,
+  /** `isUnfitted`: its models fit nothing into memory where the preset does not say so. */
+  options: RouterProcessOptions & { readonly isUnfitted: boolean },
   signal: AbortSignal,
 ): Promise<RouterProcess> {
   const port = await (options.choosePort ?? freePort)();

@@ -47,11 +47,11 @@ export function createRouter(options: RouterOptions) {
   let state = initial;
   let running: Running | null = null;
   let starting: Promise<RouterProcess> | null = null;
+  /** What the view has; null: it has changed since. */
   let shown: readonly string[] | null = null;
 
-  /** Looks at every link of the view, unless these were shown last and it is still there. */
+  /** Looks at every link of the view. */
   async function show(repos: readonly string[]): Promise<void> {
-    if (shown !== null && existsSync(view) && equalJson(shown, repos)) return;
     shown = null;
     await showRepos(view, cacheDir, repos);
     shown = repos;
@@ -65,7 +65,6 @@ export function createRouter(options: RouterOptions) {
   /** `isUnfitted`: its models fit nothing into memory where the preset does not say so. */
   async function start(binary: string, inputs: RouterInputs, signal: AbortSignal, isUnfitted = false): Promise<void> {
     if (running) throw new GatewayError("internal", "the router is running already");
-    shown = null;
     await show(inputs.repos);
     state = { ...state, phase: "starting" };
     starting = startRouterProcess(binary, { ...options, isUnfitted }, signal);
@@ -137,7 +136,7 @@ export function createRouter(options: RouterOptions) {
       }),
     reload: async (inputs: RouterInputs): Promise<void> => {
       const current = ready();
-      await show(inputs.repos);
+      if (!existsSync(view) || !equalJson(shown, inputs.repos)) await show(inputs.repos);
       const models = await reloadUnlessEnded(current, options.reloadTimeoutMs);
       state = { ...state, loaded: inputs, freshlyStarted: false };
       current.list.takeReloaded(models);
