@@ -1,0 +1,77 @@
+// Short pieces of a response go past Node's framing to the socket: they keep order and frames, whichever client reads them.
+import assert from "node:assert/strict";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type TestContext, test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { RawReply, streamHeaders } from "../../../../src/http/server/raw-reply.ts";
+import { cleanUp } from "../../../support/clean-up.ts";
+import { rawClient, rawGet } from "../../../support/raw-client.ts";
+import { until } from "../../../support/scratch.ts";
+
+/** A client, and the responses to its requests, which the test writes. */
+async function repliesOf(t: TestContext) {
+  const replies: RawReply[] = [];
+  let drained = 0;
+  const server = createServer((_request, response: ServerResponse) => {
+    const reply = new RawReply(response, { drained: () => drained++, left: () => undefined });
+    reply.head(200, streamHeaders("text/plain"));
+    replies.push(reply);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  cleanUp(t, () => new Promise((resolve) => server.close(resolve)));
+  const { port } = server.address() as AddressInfo;
+  const client = await rawClient(t, `http://127.0.0.1:${port}`);
+  const asked = async (text: string, count: number): Promise<readonly RawReply[]> => {
+    client.send(text);
+    await until("the requests have come", () => replies.length === count);
+    return replies;
+  };
+  return { client, asked, drained: () => drained };
+}
+
+const bodiesIn = (text: string): string[] => text.split(/HTTP\/1\.1 200 OK[^]*?\r\n\r\n/).slice(1);
+const [short, long] = [10_000, 20_000].map((length) => "b".repeat(length)) as [string, string];
+
+test("a response that waits for its turn on the connection", async (t) => {
+  const { client, asked } = await repliesOf(t);
+  const [first, second] = await asked(rawGet("/") + rawGet("/"), 2);
+  for (const piece of ["c", "dé"]) second?.write(Buffer.from(piece));
+  for (const piece of ["a", "é", "", long, "!"]) first?.write(Buffer.from(piece));
+  first?.end();
+  await client.until(/dé/);
+  second?.write(Buffer.from("e"));
+  second?.end();
+  assert.deepEqual(bodiesIn(await client.until(/e\r\n0\r\n\r\n$/)), [
+    `1\r\na\r\n2\r\né\r\n4e20\r\n${long}\r\n1\r\n!\r\n0\r\n\r\n`,
+    "1\r\nc\r\n3\r\ndé\r\n1\r\ne\r\n0\r\n\r\n",
+  ]);
+});
+
+test("a client of HTTP/1.0 gets no frames", async (t) => {
+  const { client, asked } = await repliesOf(t);
+  const [reply] = await asked(rawGet("/").replace("HTTP/1.1", "HTTP/1.0"), 1);
+  for (const piece of ["a", "b", "c"]) reply?.write(Buffer.from(piece));
+  reply?.end();
+  const { text } = await client.ended();
+  assert.deepEqual(bodiesIn(text), ["abc"]);
+});
+
+test("a client that reads too slowly gets all of it, and the writer hears when it can go on", async (t) => {
+  const { client, asked, drained } = await repliesOf(t);
+  const [reply] = await asked(rawGet("/"), 1);
+  client.socket.pause();
+  let count = 0;
+  // Each is on its way before the next one, until the kernel takes no more.
+  for (; !reply?.isBlocked(); count++) {
+    reply?.write(Buffer.from(short));
+    await setImmediate();
+  }
+  assert.equal(drained(), 0);
+  client.socket.resume();
+  await until("the client has read", () => drained() === 1 && reply?.isBlocked() === false);
+  reply?.write(Buffer.from("!"));
+  reply?.end();
+  const [body = ""] = bodiesIn(await client.until(/!\r\n0\r\n\r\n$/));
+  assert.equal(body.match(/b/g)?.length, count * short.length);
+});
