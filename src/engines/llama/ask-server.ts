@@ -1,5 +1,5 @@
 // One question to the router or to a model's process, over a connection of its own, and the whole answer.
-import { Connection } from "./connections.ts";
+import { Connection, type ConnectionListener } from "./connections.ts";
 import type { Instance } from "./instances.ts";
 
 export interface Question {
@@ -14,7 +14,11 @@ export interface EngineAnswer {
 }
 
 /** The router closes its connections after many responses: one per call never meets a dead one. */
-export const unshared = { onIdle: () => undefined, onClosed: () => undefined };
+export const unshared: ConnectionListener = {
+  onIdle: () => undefined,
+  onSpent: () => undefined,
+  onClosed: () => undefined,
+};
 
 /** `withinMs`: by default it waits until the process ends. Errors: that of the connection; that there was no response in time. */
 export function askServer(

@@ -105,6 +105,21 @@ test("a connection is used again after a whole answer, by one request at a time;
   assert.equal(seen.flat().filter((text) => text.includes("connection: close")).length, 2);
 });
 
+test("after a stream a connection is there for the next one, and one that the process has closed meanwhile is not missed", async (t) => {
+  const { seen, sockets, ask } = await world(t, (socket, n) => socket.write(whole(`answer ${n}`)));
+  assert.equal(await ask({ stream: true }).over, "answer 1");
+  await until("another connection is there", () => sockets.length === 2);
+  assert.equal(await ask({ stream: true }).over, "answer 2");
+  await until("and the next one", () => sockets.length === 3);
+  assert.deepEqual(
+    seen.map(({ length }) => length),
+    [1, 1, 0],
+  );
+  sockets[2]?.end();
+  await until("it is closed", () => sockets[2]?.destroyed === true);
+  assert.equal(await ask({ stream: true }).over, "answer 3");
+});
+
 test("a large body arrives whole, in its order", async (t) => {
   const { seen, ask } = await world(t, (socket) => socket.write(whole("yes")));
   const body = [Buffer.alloc(300_000, "a"), Buffer.from("b"), Buffer.alloc(3_000_000, "c")];
