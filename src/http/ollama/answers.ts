@@ -6,10 +6,13 @@ import { parseJson } from "../../core/json.ts";
 import type { Translator } from "../proxy/generation.ts";
 import { streamHeaders } from "../server/raw-reply.ts";
 import { type ChatRecord, createChatRecords, merged } from "./wire/chat-records.ts";
-import { type EventShape, type Frame, reframed, shapeOf } from "./wire/plain-text.ts";
+import { type EventShape, type Frame, frameOf, mostOf, reframed, shapeOf, type TextKind } from "./wire/plain-text.ts";
 
 /** Stands in a record for its text. */
 const mark = "TEXT";
+
+/** For what the texts of a block become. Of all streams: a block is translated at once. */
+const scratch = Buffer.allocUnsafeSlow(1 << 18);
 
 export interface AnswerShape {
   /** The name that the client used. */
@@ -46,21 +49,19 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
 
   /** Events of the known shape take no parse. */
   function translate(block: Buffer): Buffer | null {
-    const lines = block.toString("latin1");
-    let text = "";
+    const parts: Buffer[] = [];
     let frame: Frame | null = null;
+    let length = 0;
     for (let at = 0; ; ) {
-      if (shape) {
-        frame ??= frameOf(shape);
-        const run = reframed(lines, at, shape, frame);
-        text += run.made;
-        at = run.end;
+      if (shape && mostOf(block, shape, (frame ??= textFrame(shape.kind))) <= scratch.length) {
+        const [end, made] = reframed([block, at], shape, frame, [scratch, length]);
+        parts.push(scratch.subarray(length, made));
+        [at, length] = [end, made];
       }
-      if (at === lines.length) return text === "" ? null : over(block, text);
-      const end = lines.indexOf("\n", at) + 1;
+      if (at === block.length) return over(block, parts);
+      const end = block.indexOf("\n", at) + 1;
       const chunk = parse(block.subarray(at, end));
-      text += latin1Of(written());
-      // Not a slice of the block's text, which would be kept with it.
+      parts.push(Buffer.from(written()));
       const next = shapeOf(block.toString("latin1", at, end + 1), chunk);
       if (next) [shape, frame] = [next, null];
       if (records.hasFailed()) shape = null;
@@ -68,13 +69,12 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
     }
   }
 
-  function frameOf({ kind }: EventShape): Frame {
+  function textFrame(kind: TextKind): Frame {
     const message = kind === "content" ? { content: mark } : { thinking: mark };
-    const line = latin1Of(lineOf(records.piece(message, [])));
+    const line = Buffer.from(lineOf(records.piece(message, []))).toString("latin1");
     // The last one: the model's name stands before it.
     const at = line.lastIndexOf(mark);
-    const between = (line + line).slice(at + mark.length, line.length + at);
-    return { before: line.slice(0, at), after: line.slice(at + mark.length), between };
+    return frameOf(line.slice(0, at), line.slice(at + mark.length));
   }
 
   const lineOf = (record: ChatRecord): string => `${JSON.stringify(write(record))}\n`;
@@ -103,11 +103,11 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
   };
 }
 
-/** The text in the block, which is ours: a buffer of its own for each cost 3 % of a fast stream. */
-function over(block: Buffer, text: string): Buffer {
-  return text.length > block.length ? Buffer.from(text, "latin1") : block.subarray(0, block.write(text, "latin1"));
-}
-
-function latin1Of(text: string): string {
-  return Buffer.from(text).toString("latin1");
+/** The parts over the block, which is ours; null: there is nothing. */
+function over(block: Buffer, parts: readonly Buffer[]): Buffer | null {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const whole = length <= block.length ? block : Buffer.allocUnsafe(length);
+  let at = 0;
+  for (const part of parts) at += part.copy(whole, at);
+  return length === 0 ? null : whole.subarray(0, length);
 }
