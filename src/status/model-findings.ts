@@ -101,7 +101,7 @@ function applied(id: string, input: StatusInput, cached: CachedModel | undefined
   const trained = cached.nCtxTrain;
   const capped =
     wanted !== null && trained !== null && wanted > trained
-      ? `; the model was trained for ${trained} and gets no more`
+      ? `, of which a request gets no more than the ${trained} that the model was trained for`
       : "";
   const raised = asked !== undefined && asked !== wanted ? `; ${asked} is less than the engine can run` : "";
   const chosen = given === "auto" ? ", the largest that fits beside what is pinned" : "";

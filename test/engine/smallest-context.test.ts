@@ -15,6 +15,9 @@ import { scratchFolder } from "../support/scratch.ts";
 const alpha = "acme/alpha:Q8_0";
 const hello = answersOf("acme/alpha").hello;
 
+const applied = (status: Awaited<ReturnType<TestGateway["converged"]>>) =>
+  status.models[0]?.conditions.find(({ type }) => type === "Applied")?.message;
+
 async function start(t: TestContext, yaml: string): Promise<TestGateway> {
   const folders = await makeFolders(t);
   await cacheTalker(folders, "acme/alpha");
@@ -39,11 +42,9 @@ async function isInForce(gateway: TestGateway, size: number): Promise<void> {
 test("in the file: of a model, and of all", async (t) => {
   const gateway = await start(t, `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 1 }]\n`);
   await isInForce(gateway, smallestContext);
-  const status = await gateway.converged();
-  const applied = status.models[0]?.conditions.find(({ type }) => type === "Applied");
-  assert.deepEqual(
-    [applied?.status, applied?.message],
-    ["True", "It runs with a context of 256 tokens; 1 is less than the engine can run."],
+  assert.equal(
+    applied(await gateway.converged()),
+    "It runs with a context of 256 tokens; 1 is less than the engine can run.",
   );
   await gateway.json("/api/desired?wait=true", patchWith({ context: { default: 1 }, models: { [alpha]: null } }));
   await isInForce(gateway, smallestContext);
@@ -79,6 +80,16 @@ test("a model that was trained for less gets what it was trained for", async (t)
   const { body } = await gateway.json("/api/set-ctx-size", postWith({ model: alpha, ctx_size: 1 }));
   assert.deepEqual(body, { ok: true, model: alpha, ctx_size: 128 });
   await isInForce(gateway, 128);
+});
+
+test("a document may set more than a model was trained for, and the status tells what a request gets", async (t) => {
+  const gateway = await start(t, `version: 1\nmodels: [{ id: "${alpha}", ctxSize: 16384 }]\n`);
+  const { headers } = await gateway.json("/v1/chat/completions", chatWith(alpha));
+  assert.equal(headers.get("x-context-size"), "8192");
+  assert.equal(
+    applied(await gateway.converged()),
+    "It runs with a context of 16384 tokens, of which a request gets no more than the 8192 that the model was trained for.",
+  );
 });
 
 test("the engine ends while loading with a context of 1, and gives a smaller one than the least in no case", async (t) => {
