@@ -57,7 +57,8 @@ export class RawReply {
   #put(chunk: Uint8Array | string): boolean {
     const { socket, chunkedEncoding } = this.#response;
     const isShort = Buffer.isBuffer(chunk) && chunk.length > 0 && chunk.length <= short;
-    if (this.#isBegun && socket && chunkedEncoding && isShort)
+    // Not writable: its client has closed its half, and still reads what was sent.
+    if (this.#isBegun && socket?.writable && chunkedEncoding && isShort)
       return socket.write(`${chunk.length.toString(16)}\r\n${chunk.toString("latin1")}\r\n`, "latin1");
     this.#isBegun = true;
     return this.#response.write(chunk);

@@ -9,15 +9,17 @@ import { cleanUp } from "../../../support/clean-up.ts";
 import { rawClient, rawGet } from "../../../support/raw-client.ts";
 import { until } from "../../../support/scratch.ts";
 
-/** A client, and the responses to its requests, which the test writes. */
+/** A client, the responses to its requests, which the test writes, and the halves of its connection that it has closed. */
 async function repliesOf(t: TestContext) {
   const replies: RawReply[] = [];
   let drained = 0;
+  let halves = 0;
   const server = createServer((_request, response: ServerResponse) => {
     const reply = new RawReply(response, { drained: () => drained++, left: () => undefined });
     reply.head(200, streamHeaders("text/plain"));
     replies.push(reply);
   });
+  server.on("connection", (socket) => socket.once("end", () => halves++));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   cleanUp(t, () => new Promise((resolve) => server.close(resolve)));
   const { port } = server.address() as AddressInfo;
@@ -27,7 +29,7 @@ async function repliesOf(t: TestContext) {
     await until("the requests have come", () => replies.length === count);
     return replies;
   };
-  return { client, asked, drained: () => drained };
+  return { client, asked, drained: () => drained, halves: () => halves };
 }
 
 const bodiesIn = (text: string): string[] => text.split(/HTTP\/1\.1 200 OK[^]*?\r\n\r\n/).slice(1);
@@ -57,21 +59,40 @@ test("a client of HTTP/1.0 gets no frames", async (t) => {
   assert.deepEqual(bodiesIn(text), ["abc"]);
 });
 
-test("a client that reads too slowly gets all of it, and the writer hears when it can go on", async (t) => {
-  const { client, asked, drained } = await repliesOf(t);
-  const [reply] = await asked(rawGet("/"), 1);
-  client.socket.pause();
+/** Each is on its way before the next one, until the kernel takes no more; their count. */
+async function blocked(reply: RawReply | undefined): Promise<number> {
   let count = 0;
-  // Each is on its way before the next one, until the kernel takes no more.
   for (; !reply?.isBlocked(); count++) {
     reply?.write(Buffer.from(short));
     await setImmediate();
   }
+  return count;
+}
+
+const textIn = (text: string): number | undefined => bodiesIn(text)[0]?.match(/b/g)?.length;
+
+test("a client that reads too slowly gets all of it, and the writer hears when it can go on", async (t) => {
+  const { client, asked, drained } = await repliesOf(t);
+  const [reply] = await asked(rawGet("/"), 1);
+  client.socket.pause();
+  const count = await blocked(reply);
   assert.equal(drained(), 0);
   client.socket.resume();
   await until("the client has read", () => drained() === 1 && reply?.isBlocked() === false);
   reply?.write(Buffer.from("!"));
   reply?.end();
-  const [body = ""] = bodiesIn(await client.until(/!\r\n0\r\n\r\n$/));
-  assert.equal(body.match(/b/g)?.length, count * short.length);
+  assert.equal(textIn(await client.until(/!\r\n0\r\n\r\n$/)), count * short.length);
+});
+
+test("a slow client that closes its half gets what was sent before", async (t) => {
+  const { client, asked, halves } = await repliesOf(t);
+  const [reply] = await asked(rawGet("/"), 1);
+  client.socket.pause();
+  const count = await blocked(reply);
+  client.socket.end();
+  await until("the server has heard of it", () => halves() === 1);
+  reply?.write(Buffer.from("late"));
+  client.socket.resume();
+  const { text } = await client.ended();
+  assert.equal(textIn(text), count * short.length);
 });
