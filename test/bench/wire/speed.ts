@@ -107,6 +107,9 @@ const rows: readonly Row[] = [
 
 const [rounds = 5] = process.argv.slice(3, 4).map(Number);
 const wanted = process.argv.slice(4);
+const unknown = wanted.filter((name) => !rows.some((row) => row.name === name));
+if (unknown.length > 0)
+  throw new Error(`there is no row ${unknown.join(", ")}: ${rows.map(({ name }) => name).join(", ")} are known`);
 const chosen = rows.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
 
 async function memory({ pids }: Target): Promise<number> {

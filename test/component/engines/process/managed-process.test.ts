@@ -50,8 +50,8 @@ describe("a managed process", { concurrency: true }, () => {
   it("leaves the first turn to this one, also where sessions are weighed first", onAutogroups, async (t) => {
     const engine = await start(t);
     const pid = await engine.ready();
-    assert.equal(getPriority(pid), 2);
-    assert.match(await readFile(`/proc/${pid}/autogroup`, "utf8"), / nice 2$/m);
+    assert.equal(getPriority(pid), 4);
+    assert.match(await readFile(`/proc/${pid}/autogroup`, "utf8"), / nice 4$/m);
   });
 
   it("runs in a group of its own and ends at TERM, before the grace is over", async (t) => {
