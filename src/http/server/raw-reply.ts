@@ -55,10 +55,11 @@ export class RawReply {
 
   /** False: the client reads slower than we write. */
   #put(chunk: Uint8Array | string): boolean {
-    const { socket, chunkedEncoding } = this.#response;
+    const { socket, chunkedEncoding, writableLength } = this.#response;
     const isShort = Buffer.isBuffer(chunk) && chunk.length > 0 && chunk.length <= short;
-    // Not writable: its client has closed its half, and still reads what was sent.
-    if (this.#isBegun && socket?.writable && chunkedEncoding && isShort)
+    // Not writable: its client has closed its half, and still reads what was sent. Newer Nodes hold pieces of one tick back.
+    const isNext = this.#isBegun && socket?.writable && socket.writableLength === writableLength;
+    if (isNext && chunkedEncoding && isShort)
       return socket.write(`${chunk.length.toString(16)}\r\n${chunk.toString("latin1")}\r\n`, "latin1");
     this.#isBegun = true;
     return this.#response.write(chunk);

@@ -35,6 +35,22 @@ async function repliesOf(t: TestContext) {
 const bodiesIn = (text: string): string[] => text.split(/HTTP\/1\.1 200 OK[^]*?\r\n\r\n/).slice(1);
 const [short, long] = [10_000, 20_000].map((length) => "b".repeat(length)) as [string, string];
 
+/** The text of a body in frames; newer Nodes put pieces of one tick into one. */
+function unframed(body: string): string {
+  let rest = Buffer.from(body);
+  let text = "";
+  for (;;) {
+    const start = rest.indexOf("\r\n") + 2;
+    const end = start + Number.parseInt(rest.toString("latin1", 0, start), 16);
+    text += rest.toString("utf8", start, end);
+    assert.equal(rest.toString("latin1", end, end + 2), "\r\n");
+    rest = rest.subarray(end + 2);
+    if (start === end) break;
+  }
+  assert.equal(rest.length, 0);
+  return text;
+}
+
 test("a response that waits for its turn on the connection", async (t) => {
   const { client, asked } = await repliesOf(t);
   const [first, second] = await asked(rawGet("/") + rawGet("/"), 2);
@@ -44,10 +60,9 @@ test("a response that waits for its turn on the connection", async (t) => {
   await client.until(/dé/);
   second?.write(Buffer.from("e"));
   second?.end();
-  assert.deepEqual(bodiesIn(await client.until(/e\r\n0\r\n\r\n$/)), [
-    `1\r\na\r\n2\r\né\r\n4e20\r\n${long}\r\n1\r\n!\r\n0\r\n\r\n`,
-    "1\r\nc\r\n3\r\ndé\r\n1\r\ne\r\n0\r\n\r\n",
-  ]);
+  const bodies = bodiesIn(await client.until(/e\r\n0\r\n\r\n$/));
+  // Not by their difference, which would be all of it.
+  assert.equal(bodies.map(unframed).join("|") === `aé${long}!|cdée`, true);
 });
 
 test("a client of HTTP/1.0 gets no frames", async (t) => {
