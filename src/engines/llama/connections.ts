@@ -102,18 +102,16 @@ export class Connection implements ResponseSink {
   place = -1;
   readonly origin: string;
   readonly #socket: Socket;
-  readonly #onIdle: () => void;
-  readonly #onSpent: () => void;
+  readonly #listener: ConnectionListener;
   #handler: AnswerHandler | null = null;
   #reader: ResponseReader | null = null;
   #isLast = false;
   #isPaused = false;
   #error: Error | null = null;
 
-  constructor(origin: string, { onIdle, onSpent, onClosed }: ConnectionListener) {
+  constructor(origin: string, listener: ConnectionListener) {
     this.origin = origin;
-    this.#onIdle = onIdle;
-    this.#onSpent = onSpent;
+    this.#listener = listener;
     const { hostname: host, port } = new URL(origin);
     const buffer = process.platform === "win32" ? Buffer.allocUnsafeSlow(readBytes) : readInto;
     this.#socket = connect({
@@ -126,7 +124,7 @@ export class Connection implements ResponseSink {
       this.#error = error;
     });
     this.#socket.on("close", () => {
-      onClosed();
+      listener.onClosed();
       this.#close();
     });
   }
@@ -201,8 +199,8 @@ export class Connection implements ResponseSink {
     this.#isPaused = false;
     if (this.#isLast || !reader.isKept()) {
       this.#socket.destroy();
-      this.#onSpent();
-    } else this.#onIdle();
+      this.#listener.onSpent();
+    } else this.#listener.onIdle();
     handler?.onEnd();
   }
 

@@ -33,8 +33,8 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
   let time = "";
   const records = createChatRecords({ model, topLogprobs, createdAt: () => time, now: () => performance.now() });
   const made: ChatRecord[] = [];
-  /** Of the last event that was parsed and had a text alone. */
-  let shape: EventShape | null = null;
+  /** Of the last event that was parsed and had a text alone; with what its records have around a text. */
+  let shape: (EventShape & { readonly frame: Frame; readonly timeAt: number }) | null = null;
   let figures: Pick<ChatRecord, "prompt_eval_count" | "eval_count"> = {};
 
   /** The last chunk of these lines. */
@@ -50,11 +50,12 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
   /** Events of the known shape take no parse. */
   function translate(block: Buffer): Buffer | null {
     const parts: Buffer[] = [];
-    let frame: Frame | null = null;
     let length = 0;
+    // Most blocks are one event, and rendering the frame of each took half of its translation.
+    shape?.frame.before.write(time, shape.timeAt, "latin1");
     for (let at = 0; ; ) {
-      if (shape && mostOf(block, shape, (frame ??= textFrame(shape.kind))) <= scratch.length) {
-        const [end, made] = reframed([block, at], shape, frame, [scratch, length]);
+      if (shape && mostOf(block, shape, shape.frame) <= scratch.length) {
+        const [end, made] = reframed([block, at], shape, shape.frame, [scratch, length]);
         parts.push(scratch.subarray(length, made));
         [at, length] = [end, made];
       }
@@ -63,18 +64,18 @@ export function answerTranslator({ model, topLogprobs, stream, read, write }: An
       const chunk = parse(block.subarray(at, end));
       parts.push(Buffer.from(written()));
       const next = shapeOf(block.toString("latin1", at, end + 1), chunk);
-      if (next) [shape, frame] = [next, null];
+      if (next) shape = { ...next, ...textFrame(next.kind) };
       if (records.hasFailed()) shape = null;
       at = end;
     }
   }
 
-  function textFrame(kind: TextKind): Frame {
+  function textFrame(kind: TextKind): { readonly frame: Frame; readonly timeAt: number } {
     const message = kind === "content" ? { content: mark } : { thinking: mark };
     const line = Buffer.from(lineOf(records.piece(message, []))).toString("latin1");
-    // The last one: the model's name stands before it.
+    // The last ones: the model's name stands before them.
     const at = line.lastIndexOf(mark);
-    return frameOf(line.slice(0, at), line.slice(at + mark.length));
+    return { frame: frameOf(line.slice(0, at), line.slice(at + mark.length)), timeAt: line.lastIndexOf(time) };
   }
 
   const lineOf = (record: ChatRecord): string => `${JSON.stringify(write(record))}\n`;

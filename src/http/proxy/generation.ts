@@ -19,7 +19,7 @@ export interface Translator {
   begin(contentType: string): Record<string, string> | null;
   /** For a stream whose first byte is long in coming: headers, and what may be written any number of times meanwhile. */
   readonly waiting?: { readonly headers: Readonly<Record<string, string>>; readonly tick: string };
-  /** What to write for whole lines of the answer; null writes nothing. `block`: the translator may change it, and it changes once that is written. */
+  /** What to write for whole lines of the answer; null writes nothing. `block`: the translator's, until that is written. */
   lines(block: Buffer): Uint8Array | string | null;
   /** The number that an error frame gets, in a family whose events are numbered. */
   nextSequence?(): number;

@@ -107,10 +107,10 @@ export function shapeOf(event: string, chunk: unknown): EventShape | null {
   return { kind, ...frame, words: wordsOf(frame.between) };
 }
 
-/** Of latin1. */
-export function frameOf(before: string, after: string): Frame {
-  const [first, last] = [Buffer.from(before, "latin1"), Buffer.from(after, "latin1")];
-  return { before: first, after: last, between: Buffer.concat([last, first]) };
+/** Of latin1. Its parts share their bytes. */
+export function frameOf(first: string, last: string): Frame {
+  const between = Buffer.from(last + first, "latin1");
+  return { before: between.subarray(last.length), after: between.subarray(0, last.length), between };
 }
 
 /** What a chunk has to say, if it is a text alone. */

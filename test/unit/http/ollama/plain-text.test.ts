@@ -97,6 +97,27 @@ test("odd texts, models and thoughts", () => {
   }
 });
 
+test("each block has its own time, whatever the model is called", (t) => {
+  t.mock.timers.enable({ apis: ["Date"], now: 0 });
+  const model = "m 1970-01-01T00:00:00.000Z";
+  const read = (chunk: unknown): unknown => chunk;
+  const translator = answerTranslator({ model, topLogprobs: 0, stream: true, read, write: (record) => record });
+  const times = ["a", "b", "c"].map((text) => {
+    t.mock.timers.tick(1000);
+    const made = translator.lines(Buffer.from(delta({ content: text }).repeat(2)));
+    const lines = Buffer.from(made ?? "")
+      .toString()
+      .trim()
+      .split("\n");
+    return lines.map((line) => Object.values(JSON.parse(line) as Record<string, unknown>).slice(0, 2));
+  });
+  const seconds = ["01", "02", "03"].map((second) => [model, `1970-01-01T00:00:${second}.000Z`]);
+  assert.deepEqual(
+    times,
+    seconds.map((each) => [each, each]),
+  );
+});
+
 test("an event that has more than a text among those that have not", () => {
   const plain = delta({ content: "a" }).repeat(3);
   const said = { model: "m", text: "a", thinking: "", isDone: false };
