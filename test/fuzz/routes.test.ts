@@ -15,6 +15,7 @@ import { startLoopbackHub } from "../support/loopback-hub.ts";
 import { answersOf, embeddingModel, modelBytes, talkingModel } from "../support/models.ts";
 import { operations } from "../support/operations.ts";
 import { childrenOf } from "../support/processes.ts";
+import { until } from "../support/scratch.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? 20_260_131);
 const seconds = Number(process.env["FUZZ_SECONDS"] ?? 4);
@@ -186,11 +187,12 @@ test(`every operation under ${seconds} s of odd requests`, { timeout: (seconds +
   for (const name of ["acme/alpha", "acme/beta"]) assert.equal(await ask(world, `${name}:Q8_0`), answersOf(name).hello);
   wire.close();
   await t.test("and nothing is left of it", async () => {
-    const after = { heap: heapInUse(), files: openFiles(), children: (await childrenOf(process.pid)).length };
+    // A tool of the engine that estimates memory may be at work still: it ends by itself.
+    await until("no more children than before", async () => (await childrenOf(process.pid)).length <= before.children);
+    const after = { heap: heapInUse(), files: openFiles() };
     const told = JSON.stringify({ before, after });
     assert.ok(after.heap - before.heap < 40 * 1024 * 1024, told);
     assert.ok(after.files - before.files < 20, told);
-    assert.ok(after.children <= before.children, told);
     assert.deepEqual(gateway.gateway.status().inFlight, {});
     t.diagnostic(told);
   });
