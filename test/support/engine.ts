@@ -10,6 +10,7 @@ import { installEngine } from "../../src/engines/install/install.ts";
 import { locateEngine, toolBeside } from "../../src/engines/install/locate.ts";
 import { packageRoot } from "../../src/settings/settings.ts";
 import { cleanUp } from "./clean-up.ts";
+import { patientEngine } from "./patience.ts";
 
 export const enginesDir = process.env["MODEL_GATEWAY_TEST_ENGINES"] ?? join(packageRoot, "state", "engines");
 
@@ -91,7 +92,7 @@ export interface RunningServer {
 
 /**
  * Starts a llama-server of the test's own on a free loopback port and waits until it listens; the test's end stops it.
- * `environment` is all it gets beside PATH.
+ * `environment` is all it gets beside PATH and the tests' own.
  */
 export async function startLlamaServer(
   t: TestContext,
@@ -99,7 +100,7 @@ export async function startLlamaServer(
   environment: Readonly<Record<string, string>> = {},
 ): Promise<RunningServer> {
   const server = spawn(await llamaServer(), ["--host", "127.0.0.1", "--port", "0", "--offline", ...args], {
-    env: { PATH: process.env["PATH"] ?? "", ...environment },
+    env: { PATH: process.env["PATH"] ?? "", ...patientEngine, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const exited = once(server, "exit");

@@ -15,8 +15,12 @@ export const patientProcess = {
   warn: () => undefined,
 };
 
+/** Of engines: threads that wait for each other let go of the core. Tests have four processes at once, and spinning took a twentieth of a run. */
+export const patientEngine = { OMP_WAIT_POLICY: "passive" } as const;
+
 /** The environment of the gateways. */
 export const patientLimits = {
+  ...patientEngine,
   GATEWAY_DRAIN_TIMEOUT: "300",
   GATEWAY_SILENCE_LIMIT: "120",
   GATEWAY_START_TIMEOUT: "300",

@@ -8,7 +8,7 @@ import type { Upload } from "../../src/engines/speech/whisper-upload.ts";
 import { wavFile } from "../../src/speech/wav.ts";
 import { cleanUp } from "./clean-up.ts";
 import { whisperServer } from "./engine.ts";
-import { patientProcess } from "./patience.ts";
+import { patientEngine, patientProcess } from "./patience.ts";
 import { scratchFolder } from "./scratch.ts";
 import { whisperModel } from "./whisper-model.ts";
 
@@ -48,7 +48,7 @@ export async function whisperFor(
           stateDir: folder,
           scratchDir: folder,
           memoryLimit: 2 ** 32,
-          environment: { PATH: path ?? process.env["PATH"] },
+          environment: { PATH: path ?? process.env["PATH"], ...patientEngine },
           ...patientProcess,
           ...options,
         },

@@ -7,6 +7,7 @@ import { type Candidate, chooseContext } from "../../../src/memory/context-choic
 import { createMemory } from "../../../src/memory/memory.ts";
 import { questionOf } from "../../../src/memory/question.ts";
 import { plainStateFiles } from "../../../src/state/state-folder.ts";
+import { cleanUp } from "../../support/clean-up.ts";
 import { installedServer } from "../../support/engine.ts";
 import { cacheModel, type GatewayFolders, makeFolders } from "../../support/folders.ts";
 import { modelBytes, talkingModel } from "../../support/models.ts";
@@ -68,7 +69,7 @@ async function scene(t: TestContext, ids: readonly string[]) {
     const need = await memory.needFor(questionOf(model, new Map([...values, ["ctx-size", String(tokens)]])));
     return need?.bytes.get("Host") ?? Number.NaN;
   };
-  t.after(() => memory.close());
+  cleanUp(t, () => memory.close());
   return { candidate, choose, bytesWith };
 }
 

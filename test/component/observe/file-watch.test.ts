@@ -113,12 +113,12 @@ it("of many models each is looked at in its turn", async (t) => {
     await until("three looks", () => looks > from + 5);
     return news;
   };
-  for (const [at, { files }] of cache.value.models.entries()) {
-    const path = files[0] ?? "";
+  // A check has room for a hundred.
+  for (const at of [0, 1, 40, 80, 98, 99, 100, 101, 119]) {
+    const path: string = cache.value.models[at]?.files[0] ?? "";
     await rename(path, `${path}.away`);
     assert.ok((await round()) > 0, path);
     await rename(`${path}.away`, path);
-    // The next model's round tells nothing of this one: it asks for news alone.
-    if (at % 10 === 0) assert.equal(await round(), 0, path);
+    assert.equal(await round(), 0, path);
   }
 });
