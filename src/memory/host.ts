@@ -30,10 +30,11 @@ export function createHostReader(root = "/") {
       const machine = { total, free: kilobytesOf(meminfo, "MemAvailable") ?? total };
       return groups.map(memoryIn).reduce(smaller, machine);
     },
-    /** What a process holds and the system cannot take back: not the pages of its files. 0 if unknown. */
-    held: (pid: number): number => {
+    /** What a process holds and the system cannot take back: not the pages of its files. Null if unknown, as of one that is ending. */
+    held: (pid: number): number | null => {
       const status = read(`proc/${pid}/status`);
-      return (kilobytesOf(status, "RssAnon") ?? 0) + (kilobytesOf(status, "RssShmem") ?? 0);
+      const own = kilobytesOf(status, "RssAnon");
+      return own === null ? null : own + (kilobytesOf(status, "RssShmem") ?? 0);
     },
     /** Pages of its files in memory, whole where others have them too: those may end. 0 if unknown. */
     files: (pid: number): number => kilobytesOf(read(`proc/${pid}/status`), "RssFile") ?? 0,

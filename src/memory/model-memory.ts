@@ -136,9 +136,10 @@ export function createModelMemory(options: {
     /** Of a model that was just loaded: keeps what that took. */
     measure: async (id: string): Promise<void> => {
       const { pid = null } = instances.get(id) ?? {};
-      const [own, files] = pid === null ? [0, 0] : [reader.held(pid), reader.files(pid)];
+      const own = pid === null ? null : reader.held(pid);
       // It has ended, or this is not Linux.
-      if (own + files === 0) return;
+      if (pid === null || own === null) return;
+      const files = reader.files(pid);
       const after = takesDevices(id) ? await readDevices() : [];
       const beside = differences(devicesBefore, after);
       await facts.noteMeasured(id, (estimate) => new Map([...measuredBytes({ own, files }, estimate), ...beside]));

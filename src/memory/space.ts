@@ -13,8 +13,6 @@ const freshMs = 100;
 
 interface Reading {
   readonly at: number;
-  /** Of main memory, by process. */
-  readonly held: ReadonlyMap<number, number>;
   readonly all: ReadonlyMap<string, DeviceMemory>;
 }
 
@@ -27,6 +25,8 @@ export function createSpace(options: {
 }) {
   const { reader } = options;
   let reading: Reading | null = null;
+  /** Of main memory, by process. */
+  let held: ReadonlyMap<number, number> = new Map();
   /** Those beside main memory; `free`: with what our models have of it. */
   let devices: ReadonlyMap<string, DeviceMemory> = new Map();
 
@@ -34,13 +34,15 @@ export function createSpace(options: {
     const at = options.now();
     if (reading && at - reading.at < freshMs) return reading;
     // Before the memory of the machine: of a process that ends in between too much counts as ours, and nothing is refused for that.
-    const held = new Map(options.instances.pids().map((pid) => [pid, reader.held(pid)]));
-    reading = { at, held, all: new Map([[host, reader.memory()], ...devices]) };
+    // One that ends says nothing more, and its memory is freed for 60 ms per GB yet: for that, others were ended and requests refused.
+    const before = held;
+    held = new Map(options.instances.pids().map((pid) => [pid, reader.held(pid) ?? before.get(pid) ?? 0]));
+    reading = { at, all: new Map([[host, reader.memory()], ...devices]) };
     return reading;
   }
 
   function shares(settings = options.settings()): ReadonlyMap<string, DeviceShare> {
-    const { held, all } = current();
+    const { all } = current();
     const ours = [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
     return sharesOf(all, new Map([[host, ours]]), settings);
   }
@@ -52,7 +54,10 @@ export function createSpace(options: {
     /** Every device, and what models may take of it. */
     shares,
     /** What a process holds of main memory and cannot be taken back from it. */
-    held: (pid: number): number => current().held.get(pid) ?? 0,
+    held: (pid: number): number => {
+      current();
+      return held.get(pid) ?? 0;
+    },
     /** The devices were listed, while our models had so much of them. */
     seeDevices: (list: readonly EngineDevice[], taken: ByDevice): void => {
       devices = new Map(

@@ -208,7 +208,8 @@ export function loadEnded(state: State, event: Extract<Event, { kind: "loadEnded
   if (load.timeout === null && model.failing === null && model.firstTryAt === null) {
     model.firstTryAt = load.since;
     model.isShort = isShort;
-    const [idle] = isShort ? idleOf(placedBeside(state, model.id), state.yielding, state.now) : [];
+    const isForSomeone = isShort && model.queue.length > 0;
+    const [idle] = isForSomeone ? idleOf(placedBeside(state, model.id), state.yielding, state.now) : [];
     if (idle) beginUnload(state, modelOf(state, idle.id), { slotFor: model.id });
     return;
   }

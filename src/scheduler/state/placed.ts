@@ -67,10 +67,12 @@ function placedModel(state: State, id: string): Placed {
 /** What the pinned models take beside which a model never fits, as it does not alone if there are none; null: it may fit. */
 export function pinnedForTooLarge(state: State, model: Model): readonly ByDevice[] | null {
   if (behindUntil(state) > state.now || !state.world.memory.need(model.id)) return null;
-  const pinned = placedBeside(state, model.id).filter(({ isLeaving, pinned: stays }) => stays && !isLeaving);
+  const beside = placedBeside(state, model.id);
+  const pinned = beside.filter(({ pinned: stays }) => stays);
   const fits = fitsBeside({ ...wantedFor(state, model), slots: Number.POSITIVE_INFINITY }, pinned);
-  // What leftovers hold is free in a moment.
-  return fits || state.world.memory.hasLeftovers() ? null : pinned.map(({ takes }) => takes);
+  // What those hold that are ending, and leftovers, is free in a moment.
+  const isPassing = beside.some(({ isLeaving }) => isLeaving) || state.world.memory.hasLeftovers();
+  return fits || isPassing ? null : pinned.map(({ takes }) => takes);
 }
 
 /** `too_large` */

@@ -82,8 +82,10 @@ export function roomFor(placed: readonly Placed[], wanted: Wanted, yields: strin
   if (fitsBeside(wanted, placed) && isCleared) return { kind: "free" };
   const fixed = staying.filter(({ pinned }) => pinned);
   if (fixed.length >= wanted.slots) return { kind: "pinned" };
-  if (!fitsBeside(wanted, fixed)) return { kind: "tooLarge" };
   if (fitsBeside(wanted, staying)) return { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
+  // What is free goes up and down while they end, by 40 MB for each: loads that fitted were refused, and models unloaded that could stay.
+  if (staying.length < placed.length) return { kind: "wait", yields, until: Number.POSITIVE_INFINITY };
+  if (!fitsBeside(wanted, fixed)) return { kind: "tooLarge" };
   const { movable, idle, leaving } = leaversOf(staying, wanted, yields, now);
   const evicted = leaving.filter((model) => idle.includes(model));
   if (evicted.length > 0) return { kind: "evict", ids: evicted.map(({ id }) => id) };

@@ -21,14 +21,15 @@ async function systemWith(t: TestContext, files: Readonly<Record<string, string>
 test("a machine without cgroups has what the system says is available", async (t) => {
   const root = await systemWith(t, {
     "proc/7/status": "Name:\tllama-server\nRssAnon:\t  2048 kB\nRssFile:\t 9000 kB\nRssShmem:\t  1024 kB\n",
+    "proc/9/status": "Name:\tllama-server\nState:\tZ (zombie)\nThreads:\t2\n",
     "proc/vmstat": "nr_free_pages 7\noom_kill 3\n",
   });
   const reader = createHostReader(root);
   assert.deepEqual(reader.memory(), { total: 8192 * mebibyte, free: 6144 * mebibyte });
   assert.deepEqual(
-    [reader.held(7), reader.held(8), reader.files(7), reader.files(8), reader.kills()],
-    [3 * mebibyte, 0, 9000 * 1024, 0, 3],
-    "pages of files are not held",
+    [reader.held(7), reader.held(8), reader.held(9), reader.files(7), reader.files(8), reader.kills()],
+    [3 * mebibyte, null, null, 9000 * 1024, 0, 3],
+    "pages of files are not held, and one that ends does not say",
   );
 });
 

@@ -60,7 +60,7 @@ test("a pinned model never goes; where all are pinned, that is said; while one l
   const leaving = [placed("a", { isLeaving: true }), placed("b")];
   const wait = { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
   assert.deepEqual(roomIn(leaving, 2, "a", now), wait);
-  assert.deepEqual(roomIn(leaving, 1, "a", now), { kind: "evict", ids: ["b"] });
+  assert.deepEqual(roomIn(leaving, 1, "a", now), { ...wait, yields: "a" });
 });
 
 test("one that is used keeps its place for its turn; after it, it takes no new requests", () => {
@@ -104,8 +104,9 @@ test("by memory: as many leave as have to and none more, the least recently used
   assert.deepEqual(roomOf(5, all), { kind: "evict", ids: ["a", "b"] });
   const small = { ...a, takes: gib(1) };
   assert.deepEqual(roomOf(6, [small, b, c]), { kind: "evict", ids: ["b"] }, "the small one would leave for nothing");
-  assert.deepEqual(roomOf(6, [{ ...small, isLeaving: true }, b, c]), { kind: "evict", ids: ["b"] });
   const wait = { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
+  assert.deepEqual(roomOf(6, [{ ...small, isLeaving: true }, b, c]), wait, "until what is free is sure again");
+  assert.deepEqual(roomOf(11, [{ ...small, isLeaving: true }]), wait, "nothing is refused until then either");
   assert.deepEqual(roomOf(6, [{ ...b, isLeaving: true }, small, c]), wait, "what leaves is enough");
   const device = { ...b, takes: new Map([["CUDA0", 9]]) };
   assert.deepEqual(roomOf(6, [a, device]), { kind: "free" }, "each device by itself");
@@ -117,7 +118,8 @@ test("by memory: what is used yields where idle models are not enough, and pinne
   assert.deepEqual(roomOf(6, [idle, used]), { kind: "evict", ids: ["a"] });
   assert.deepEqual(roomOf(8, [idle, used]), { kind: "evict", ids: ["a"] });
   const yielding = { kind: "wait", yields: "b", until: Number.POSITIVE_INFINITY };
-  assert.deepEqual(roomOf(8, [{ ...idle, isLeaving: true }, used]), yielding);
+  assert.deepEqual(roomOf(8, [used]), yielding);
+  assert.deepEqual(roomOf(8, [{ ...idle, isLeaving: true }, used], "b"), yielding, "it goes on while another one leaves");
   const within = { ...used, turn: turned(500) };
   assert.deepEqual(roomOf(8, [idle, within]), { kind: "wait", yields: null, until: now + 1_500 });
   const pinned = { ...idle, pinned: true };

@@ -90,6 +90,22 @@ describe("memory", () => {
     assert.equal(client.state, "answered");
   });
 
+  it("is not judged while a model ends: for a moment some of its own is nobody's", () => {
+    const machine = machineWith({ a: 2, b: 7, c: 8 });
+    askInTurn(machine, "ab");
+    machine.unloadMs = 500;
+    const first = machine.ask("c", 1);
+    machine.run(100);
+    machine.memory.most = 6;
+    const second = machine.ask("c", 1);
+    machine.run(100);
+    assert.deepEqual([states([first, second]), reasons(machine)], ["waits waits", [["c", 2, "room"]]]);
+    machine.run(150);
+    machine.memory.most = 10;
+    machine.run(10_000);
+    assert.deepEqual([states([first, second]), loadedIn(machine)], ["answered answered", "ac"], "the small one stays");
+  });
+
   it("is not judged while an edit is on its way", () => {
     const machine = machineWith({ a: 11 });
     machine.isBehind = true;
