@@ -83,9 +83,10 @@ export function createModelMemory(options: {
 
   return {
     readDevices,
-    /** More is known of models, or their settings are others. */
+    /** More is known of models, their settings are others, or their processes have ended. */
     refresh: (): void => {
       needs = new Map();
+      space.refresh();
     },
     taken,
     need: (id: string): ByDevice | null | undefined => {
