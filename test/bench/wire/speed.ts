@@ -59,7 +59,7 @@ const many: Row = {
 };
 /** What there is to hold may cost a twentieth. */
 const full = {
-  ratio: ["full", "gateway"],
+  ratio: ["full", "empty"],
   figures: { "CPU ms/1000": { of: perThousand, goal: { most: 1.05 } } },
 } as const;
 
@@ -122,8 +122,9 @@ async function run(targets: readonly Target[]): Promise<void> {
   for (const target of targets) if (target.name !== "Ollama") await ask(target, { stream: false }, 3_000, 32);
   const processes = targets.filter(({ name, pids }) => pids.length > 0 && name !== "Ollama");
   const atRest = await Promise.all(processes.map(memory));
-  console.log(`| | | ${targets.map(({ name }) => name).join(" | ")} | ratio (range) | goal |`);
-  console.log(`|---|---|${targets.map(() => "---:|").join("")}---:|---|`);
+  const names = [...new Set(targets.map(({ name }) => name))];
+  console.log(`| | | ${names.join(" | ")} | ratio (range) | goal |`);
+  console.log(`|---|---|${names.map(() => "---:|").join("")}---:|---|`);
   for (const row of chosen) {
     const [of, to] = row.ratio ?? ["gateway", "bare"];
     const measured = await measure(
@@ -131,10 +132,11 @@ async function run(targets: readonly Target[]): Promise<void> {
       targets.filter(({ name }) => (row.ratio ?? usual).includes(name)),
     );
     for (const [name, { goal }] of Object.entries(row.figures)) {
-      const found = Object.fromEntries(measured.map(({ target, figures }) => [target, figures[name] ?? []]));
+      const found: Record<string, number[]> = {};
+      for (const { target, figures } of measured) (found[target] ??= []).push(...(figures[name] ?? []));
       const ratios = (found[of] ?? []).map((value, round) => value / (found[to]?.[round] ?? Number.NaN));
       const ratio = quantile(ratios, 0.5);
-      const values = targets.map((target) => (found[target.name] ? show(quantile(found[target.name] ?? [], 0.5)) : ""));
+      const values = names.map((target) => (found[target] ? show(quantile(found[target] ?? [], 0.5)) : ""));
       const range = `${ratio.toFixed(2)} (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)})`;
       const verdict = judge(row.name, `${name}, ${of} / ${to}`, ratio, goal, found);
       console.log(`| ${row.name} | ${name} | ${values.join(" | ")} | ${range} | ${verdict} |`);

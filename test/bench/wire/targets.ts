@@ -35,8 +35,10 @@ const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, i
 const chats = "/v1/chat/completions";
 const node = [process.execPath, "--max-semi-space-size=4"] as const;
 
+const pairsOfFull = 3;
+
 interface TargetsOptions {
-  /** Also a gateway that has a lot to hold. */
+  /** Also gateways that have a lot to hold, and as many that have little: one process takes a tenth more than another of its kind. */
   readonly withFull?: boolean;
   /** Of the gateways. */
   readonly env?: Readonly<Record<string, string>>;
@@ -54,6 +56,10 @@ export async function startTargets(
   const bare = await started(t, [...node, script("bare"), String(emulator.port)]);
   const engine = standIn(root, emulator.port);
   const small = await startGateway(t, join(root, "small"), { engine, env });
+  const pairs: Target[] = [];
+  for (let pair = 0; withFull && pair < pairsOfFull; pair++)
+    for (const name of ["full", "empty"])
+      pairs.push({ ...(await startGateway(t, join(root, `${name}-${pair}`), { engine, isFull: name === "full", env })), name });
   const common = { path: chats, model: small.model, headers: {}, closes: false };
   const targets: readonly Target[] = [
     { ...common, name: "direct", port: emulator.port, closes: true, pids: [] },
@@ -61,9 +67,7 @@ export async function startTargets(
     { ...common, name: "bare", port: bare.port, pids: [bare.pid] },
     small,
     { ...small, name: "Ollama", path: "/alpha/api/chat" },
-    ...(withFull
-      ? [{ ...(await startGateway(t, join(root, "full"), { engine, isFull: true, env })), name: "full" }]
-      : []),
+    ...pairs,
   ];
   await pin(1, [emulator.pid]);
   await pin(0, [...new Set(targets.flatMap(({ pids }) => pids))]);
