@@ -59,7 +59,10 @@ export async function startTargets(
   const pairs: Target[] = [];
   for (let pair = 0; withFull && pair < pairsOfFull; pair++)
     for (const name of ["full", "empty"])
-      pairs.push({ ...(await startGateway(t, join(root, `${name}-${pair}`), { engine, isFull: name === "full", env })), name });
+      pairs.push({
+        ...(await startGateway(t, join(root, `${name}-${pair}`), { engine, isFull: name === "full", env })),
+        name,
+      });
   const common = { path: chats, model: small.model, headers: {}, closes: false };
   const targets: readonly Target[] = [
     { ...common, name: "direct", port: emulator.port, closes: true, pids: [] },

@@ -11,7 +11,12 @@ test("what a process that is ending still has is no other program's", () => {
   ]);
   let [free, at] = [200, 0];
   const space = createSpace({
-    reader: { memory: () => ({ total: 1_000, free }), held: (pid) => running.get(pid) ?? null, files: () => 0, kills: () => 0 },
+    reader: {
+      memory: () => ({ total: 1_000, free }),
+      held: (pid) => running.get(pid) ?? null,
+      files: () => 0,
+      kills: () => 0,
+    },
     settings: () => ({ reserve: 0 }),
     instances: { pids: () => [...running.keys()] },
     now: () => (at += 1_000),

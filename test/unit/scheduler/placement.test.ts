@@ -119,7 +119,11 @@ test("by memory: what is used yields where idle models are not enough, and pinne
   assert.deepEqual(roomOf(8, [idle, used]), { kind: "evict", ids: ["a"] });
   const yielding = { kind: "wait", yields: "b", until: Number.POSITIVE_INFINITY };
   assert.deepEqual(roomOf(8, [used]), yielding);
-  assert.deepEqual(roomOf(8, [{ ...idle, isLeaving: true }, used], "b"), yielding, "it goes on while another one leaves");
+  assert.deepEqual(
+    roomOf(8, [{ ...idle, isLeaving: true }, used], "b"),
+    yielding,
+    "it goes on while another one leaves",
+  );
   const within = { ...used, turn: turned(500) };
   assert.deepEqual(roomOf(8, [idle, within]), { kind: "wait", yields: null, until: now + 1_500 });
   const pinned = { ...idle, pinned: true };
