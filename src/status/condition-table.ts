@@ -227,7 +227,10 @@ export const conditionTable = {
     Unloaded: no("It is not loaded."),
     Loading: no("It is being loaded."),
     Verifying: no("Its process has started, and is given requests after its first token."),
-    LoadFailed: no("Its last load failed."),
+    LoadFailed: no(
+      "Its last process did not end in order.",
+      "Read the engine's last output with `logs`; the next request loads it.",
+    ),
     LoadFailing: no(
       "Its loads fail; the message has the engine's last output and the time of the next try.",
       "Correct its file or its settings; to try again now, call `POST /v1/models/load` or `POST /api/reconcile`.",

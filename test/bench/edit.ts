@@ -1,6 +1,6 @@
 // How soon an edit is in force: a saved file and a PATCH through the gateway, a rewritten preset and a reload on the engine's own
 // router. Timed until a chat is answered by a process with the new context size; the model is not loaded before. After a PATCH and a
-// reload the chat follows at once, as they hold for it; a saved file is in force when the list of models has it.
+// reload the chat follows at once, as they hold for it; a saved file is in force when the list of models has it. Argument: rounds (21).
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -14,7 +14,7 @@ import { modelBytes, talkingModel } from "../support/models.ts";
 import { until } from "../support/scratch.ts";
 import { inTurn, judge, quantile } from "./goals.ts";
 
-const rounds = 21;
+const [rounds = 21] = process.argv.slice(3).map(Number);
 /** By tokens of the vocabulary: the smallest that people use have 32,000; the models of the tests have some hundred. */
 const vocabularies = [32_000, 500];
 const root = await mkdtemp(join(tmpdir(), "gateway-edit-"));

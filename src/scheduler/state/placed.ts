@@ -2,7 +2,7 @@
 import { GatewayError } from "../../core/errors.ts";
 import { placedValues } from "../../plan/observed.ts";
 import type { Model } from "./model.ts";
-import { evictedFor, fitsBeside, noTurn, type Placed, type Wanted } from "./placement.ts";
+import { evictedFor, fitsBeside, noTurn, onceGone, type Placed, type Wanted } from "./placement.ts";
 import { isHeld, type State } from "./state.ts";
 import type { ByDevice } from "./world.ts";
 
@@ -68,11 +68,11 @@ function placedModel(state: State, id: string): Placed {
 export function pinnedForTooLarge(state: State, model: Model): readonly ByDevice[] | null {
   if (behindUntil(state) > state.now || !state.world.memory.need(model.id)) return null;
   const beside = placedBeside(state, model.id);
-  const pinned = beside.filter(({ pinned: stays }) => stays);
-  const fits = fitsBeside({ ...wantedFor(state, model), slots: Number.POSITIVE_INFINITY }, pinned);
-  // What those hold that are ending, and leftovers, is free in a moment.
-  const isPassing = beside.some(({ isLeaving }) => isLeaving) || state.world.memory.hasLeftovers();
-  return fits || isPassing ? null : pinned.map(({ takes }) => takes);
+  const pinned = beside.filter(({ isLeaving, pinned: stays }) => stays && !isLeaving);
+  const wanted = onceGone(wantedFor(state, model), beside);
+  const fits = fitsBeside({ ...wanted, slots: Number.POSITIVE_INFINITY }, pinned);
+  // What leftovers hold is free in a moment.
+  return fits || state.world.memory.hasLeftovers() ? null : pinned.map(({ takes }) => takes);
 }
 
 /** `too_large` */

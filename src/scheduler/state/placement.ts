@@ -61,6 +61,18 @@ export function turnAfter(loadMs: number, now: number): Turn {
   return { beganAt: now, ms: Math.min(longestTurnMs, Math.max(shortestTurnMs, loadMs)) };
 }
 
+/**
+ * Of a process that is ending so many bytes may for a moment be neither its own nor free, as the kernel frees pages in batches (35 MiB seen):
+ * for that a load that fitted was refused, and a model unloaded that could stay.
+ */
+const inPassing = 48 * 2 ** 20;
+
+/** With what may yet become free of those that leave: what does not even fit then is not worth waiting for. */
+export function onceGone(wanted: Wanted, placed: readonly Placed[]): Wanted {
+  const passing = inPassing * placed.filter(({ isLeaving }) => isLeaving).length;
+  return { ...wanted, limits: new Map([...wanted.limits].map(([device, bytes]) => [device, bytes + passing])) };
+}
+
 /** Whether it has its place beside these. */
 export function fitsBeside({ slots, takes, limits }: Wanted, others: readonly Placed[]): boolean {
   return others.length < slots && hasMemory(takes, limits, others);
@@ -82,11 +94,10 @@ export function roomFor(placed: readonly Placed[], wanted: Wanted, yields: strin
   if (fitsBeside(wanted, placed) && isCleared) return { kind: "free" };
   const fixed = staying.filter(({ pinned }) => pinned);
   if (fixed.length >= wanted.slots) return { kind: "pinned" };
-  if (fitsBeside(wanted, staying)) return { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
-  // What is free goes up and down while they end, by 40 MB for each: loads that fitted were refused, and models unloaded that could stay.
-  if (staying.length < placed.length) return { kind: "wait", yields, until: Number.POSITIVE_INFINITY };
-  if (!fitsBeside(wanted, fixed)) return { kind: "tooLarge" };
-  const { movable, idle, leaving } = leaversOf(staying, wanted, yields, now);
+  const later = onceGone(wanted, placed);
+  if (!fitsBeside(later, fixed)) return { kind: "tooLarge" };
+  if (fitsBeside(later, staying)) return { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
+  const { movable, idle, leaving } = leaversOf(staying, later, yields, now);
   const evicted = leaving.filter((model) => idle.includes(model));
   if (evicted.length > 0) return { kind: "evict", ids: evicted.map(({ id }) => id) };
   const changes = movable.map((model) => (isUnused(model, yields) ? lingersUntil(model) : endOf(model.turn)));

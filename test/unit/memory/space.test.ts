@@ -1,6 +1,7 @@
 // How much models may take while their processes come and go.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createModelMemory } from "../../../src/memory/model-memory.ts";
 import { host } from "../../../src/memory/need.ts";
 import { createSpace } from "../../../src/memory/space.ts";
 
@@ -33,4 +34,37 @@ test("what a process that is ending still has is no other program's", () => {
   assert.equal(limit(), 700, "it is gone, and another program has 300");
   running.set(8, null);
   assert.equal(limit(), 700, "another process of that number");
+});
+
+test("a reading is kept for a moment, and no longer than the list of models stays as it is", () => {
+  let free = 200;
+  const reader = { memory: () => ({ total: 1_000, free }), held: () => null, files: () => 0, kills: () => 0 };
+  const space = createSpace({
+    reader,
+    settings: () => ({ reserve: 0 }),
+    instances: { pids: () => [] },
+    now: () => 0,
+  });
+  const unasked = (): never => assert.fail("nothing is asked about a model");
+  const models = createModelMemory({
+    space,
+    reader,
+    facts: {
+      need: unasked,
+      bound: unasked,
+      needFor: unasked,
+      questionWith: unasked,
+      estimated: unasked,
+      remedy: unasked,
+      largest: unasked,
+      noteMeasured: unasked,
+    },
+    instances: { list: () => [], get: () => null, detachedUsers: () => 0 },
+    listDevices: unasked,
+  });
+  assert.equal(models.limits().get(host), 200);
+  free = 900;
+  assert.equal(models.limits().get(host), 200);
+  models.refresh();
+  assert.equal(models.limits().get(host), 900);
 });

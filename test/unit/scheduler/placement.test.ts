@@ -32,7 +32,7 @@ function placed(id: string, rest: Partial<Placed> = {}): Placed {
 }
 
 const none: ReadonlyMap<string, number> = new Map();
-const gib = (count: number): Placed["takes"] => new Map([["Host", count]]);
+const gib = (count: number): Placed["takes"] => new Map([["Host", count * 2 ** 30]]);
 
 /** By model slots alone. */
 function roomIn(all: readonly Placed[], slots: number, yields: string | null, at: number): Room {
@@ -60,7 +60,7 @@ test("a pinned model never goes; where all are pinned, that is said; while one l
   const leaving = [placed("a", { isLeaving: true }), placed("b")];
   const wait = { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
   assert.deepEqual(roomIn(leaving, 2, "a", now), wait);
-  assert.deepEqual(roomIn(leaving, 1, "a", now), { ...wait, yields: "a" });
+  assert.deepEqual(roomIn(leaving, 1, "a", now), { kind: "evict", ids: ["b"] });
 });
 
 test("one that is used keeps its place for its turn; after it, it takes no new requests", () => {
@@ -104,10 +104,14 @@ test("by memory: as many leave as have to and none more, the least recently used
   assert.deepEqual(roomOf(5, all), { kind: "evict", ids: ["a", "b"] });
   const small = { ...a, takes: gib(1) };
   assert.deepEqual(roomOf(6, [small, b, c]), { kind: "evict", ids: ["b"] }, "the small one would leave for nothing");
+  assert.deepEqual(roomOf(6, [{ ...small, isLeaving: true }, b, c]), { kind: "evict", ids: ["b"] });
   const wait = { kind: "wait", yields: null, until: Number.POSITIVE_INFINITY };
-  assert.deepEqual(roomOf(6, [{ ...small, isLeaving: true }, b, c]), wait, "until what is free is sure again");
-  assert.deepEqual(roomOf(11, [{ ...small, isLeaving: true }]), wait, "nothing is refused until then either");
   assert.deepEqual(roomOf(6, [{ ...b, isLeaving: true }, small, c]), wait, "what leaves is enough");
+  const nearly = { ...c, takes: gib(4.04) };
+  assert.deepEqual(roomOf(6, [{ ...b, isLeaving: true }, nearly]), wait, "40 MiB are nobody's until it is gone");
+  assert.deepEqual(roomOf(6, [small, nearly]), { kind: "evict", ids: ["c"] });
+  assert.deepEqual(roomOf(10.04, [{ ...b, isLeaving: true }]), wait, "nor is it refused for them");
+  assert.deepEqual(roomOf(10.06, [{ ...b, isLeaving: true }]), { kind: "tooLarge" });
   const device = { ...b, takes: new Map([["CUDA0", 9]]) };
   assert.deepEqual(roomOf(6, [a, device]), { kind: "free" }, "each device by itself");
 });
@@ -118,12 +122,7 @@ test("by memory: what is used yields where idle models are not enough, and pinne
   assert.deepEqual(roomOf(6, [idle, used]), { kind: "evict", ids: ["a"] });
   assert.deepEqual(roomOf(8, [idle, used]), { kind: "evict", ids: ["a"] });
   const yielding = { kind: "wait", yields: "b", until: Number.POSITIVE_INFINITY };
-  assert.deepEqual(roomOf(8, [used]), yielding);
-  assert.deepEqual(
-    roomOf(8, [{ ...idle, isLeaving: true }, used], "b"),
-    yielding,
-    "it goes on while another one leaves",
-  );
+  assert.deepEqual(roomOf(8, [{ ...idle, isLeaving: true }, used]), yielding);
   const within = { ...used, turn: turned(500) };
   assert.deepEqual(roomOf(8, [idle, within]), { kind: "wait", yields: null, until: now + 1_500 });
   const pinned = { ...idle, pinned: true };

@@ -90,20 +90,33 @@ describe("memory", () => {
     assert.equal(client.state, "answered");
   });
 
-  it("is not judged while a model ends: for a moment some of its own is nobody's", () => {
-    const machine = machineWith({ a: 2, b: 7, c: 8 });
-    askInTurn(machine, "ab");
-    machine.unloadMs = 500;
-    const first = machine.ask("c", 1);
+  it("that is for a moment nobody's while a model ends: nothing is refused for it, and nobody waits for more than that", () => {
+    const machine = machineWith({ a: 7, b: 8, c: 9 });
+    askInTurn(machine, "a");
+    machine.unloadMs = 3_000;
+    const waits = machine.ask("b", 1);
     machine.run(100);
-    machine.memory.most = 6;
-    const second = machine.ask("c", 1);
+    machine.memory.most = 7.97;
+    const late = machine.ask("b", 1);
+    const never = machine.ask("c", 1);
     machine.run(100);
-    assert.deepEqual([states([first, second]), reasons(machine)], ["waits waits", [["c", 2, "room"]]]);
-    machine.run(150);
+    assert.equal(states([waits, late, never]), "waits waits rejected");
+    assert.equal(never.error?.code, "too_large");
+    machine.run(2_000);
     machine.memory.most = 10;
     machine.run(10_000);
-    assert.deepEqual([states([first, second]), loadedIn(machine)], ["answered answered", "ac"], "the small one stays");
+    assert.equal(states([waits, late]), "answered answered");
+  });
+
+  it("that ran out in a load whose client has left costs no other model", () => {
+    const machine = machineWith({ a: null, b: null });
+    askInTurn(machine, "a");
+    machine.outcome = "short";
+    const client = machine.ask("b", 1);
+    machine.run(50);
+    machine.leave(client);
+    machine.run(10_000);
+    assert.deepEqual([client.state, loadedIn(machine)], ["left", "a"]);
   });
 
   it("is not judged while an edit is on its way", () => {

@@ -1,7 +1,8 @@
-// The memory of the simulated machine: one device, whose bytes are small numbers.
+// The memory of the simulated machine: one device, in GiB.
 import type { ByDevice, Memory } from "../../../src/scheduler/state/world.ts";
 
-const bytes = (count: number): ByDevice => new Map([["Host", count]]);
+const gibibyte = 2 ** 30;
+const bytes = (count: number): ByDevice => new Map([["Host", count * gibibyte]]);
 
 export class SimulatedMemory {
   /** What a model takes; absent: nothing; null: that cannot be known; undefined: it is not known yet. */
@@ -27,7 +28,7 @@ export class SimulatedMemory {
       limits: () => bytes(this.most),
       hasLeftovers: () => this.hasLeftovers,
       refusal: (id, pinned) => {
-        const left = pinned.reduce((sum, takes) => sum - (takes.get("Host") ?? 0), this.most);
+        const left = pinned.reduce((sum, takes) => sum - (takes.get("Host") ?? 0) / gibibyte, this.most);
         return `needs ${this.needs.get(id)} of ${left}`;
       },
     };
