@@ -26,8 +26,11 @@ export async function follow({ client, signal, onChange, onRefused }: Follower):
     live = next;
     if (!signal.aborted) onChange(live);
   };
+  let isReading = false;
   const read = coalesced(async () => {
+    isReading = true;
     const status = await client.status({ signal });
+    isReading = false;
     if (!("conditions" in status))
       throw new GatewayClientError(401, "a license key is needed, and none that is valid was sent");
     change({ ...live, status, isConnected: true });
@@ -48,7 +51,8 @@ export async function follow({ client, signal, onChange, onRefused }: Follower):
         since = event.id;
         const { live: next, isStale } = afterEvent(live, event);
         if (next !== live) change(next);
-        if (!isStale || timer !== undefined) continue;
+        // A status that was under way may be older than the event, and would undo it: a request that was over stayed on the page.
+        if (!(isStale || isReading) || timer !== undefined) continue;
         timer = setTimeout(() => {
           timer = undefined;
           read().catch(fail);
