@@ -28,13 +28,13 @@ const gated = "acme/gated-GGUF:Q8_0";
 const context = 32_768;
 
 const bigModel = { ...talkingModel("big"), contextLength: context, width: 1024, feedForward: 4096, layers: 6 };
-/** With the KV cache alone it takes twice what there is: 1 KiB of each layer for a token. */
-const mostTokens = 16_777_216;
+/** With the KV cache alone it takes twice what there is: 1 KiB of each layer for a token. The tool writes 50 bytes for each, 20 times. */
+const mostTokens = 2_097_152;
 const endlessModel = {
   ...talkingModel("endless"),
   contextLength: mostTokens,
   width: 1024,
-  feedForward: 4096,
+  feedForward: 64,
   layers: Math.ceil((2 * totalmem()) / (1024 * mostTokens)),
 };
 const partsModel = { ...talkingModel("parts"), contextLength: context, width: 768, feedForward: 4096, layers: 5 };

@@ -35,7 +35,10 @@ export interface StoredRepo {
 export function storeCommit(repo: StoredRepo | undefined, name: string, options: RepoOptions): StoredRepo {
   const files = new Map<string, StoredFile>();
   for (const [path, bytes] of Object.entries(options.files))
-    files.set(path, storeFile(path, Buffer.from(bytes), options.lfs !== false));
+    files.set(
+      path,
+      storeFile(path, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), options.lfs !== false),
+    );
   const content = [...files]
     .map(([path, file]) => `${path} ${file.sha256}`)
     .sort()
