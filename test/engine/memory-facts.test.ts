@@ -16,7 +16,7 @@ import { chatWith, postWith } from "../support/requests.ts";
 
 const mebibyte = 1024 ** 2;
 /** Tokens. */
-const mostTokens = 2_097_152;
+const mostTokens = 4_194_304;
 /** Of each layer, for a token: 2 × 160 values of 2 bytes. */
 const width = 640;
 const cacheBytes = 2 * (width / 4) * 2;

@@ -28,8 +28,11 @@ const gated = "acme/gated-GGUF:Q8_0";
 const context = 32_768;
 
 const bigModel = { ...talkingModel("big"), contextLength: context, width: 1024, feedForward: 4096, layers: 6 };
-/** With the KV cache alone it takes twice what there is: 1 KiB of each layer for a token. The tool writes 50 bytes for each, 20 times. */
-const mostTokens = 2_097_152;
+/**
+ * With the KV cache alone it takes twice what there is: 1 KiB of each layer for a token. The tool writes 50 bytes for each token, 20
+ * times; the engine has at most 512 layers, enough for a machine of 1 TiB.
+ */
+const mostTokens = 4_194_304;
 const endlessModel = {
   ...talkingModel("endless"),
   contextLength: mostTokens,
