@@ -1,9 +1,9 @@
 // The license keys of a running gateway: which there are, and what each may do. What cannot be read or understood while it
 // runs leaves the keys as they were: it must never open the door.
 import { timingSafeEqual } from "node:crypto";
-import { chmodSync, statSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import { GatewayError, toGatewayError } from "../core/errors.ts";
-import { hashOf, keyFileMode, keysIn, readKeyText } from "./key-file.ts";
+import { hashOf, keyFileMode, keyFileReader, keysIn } from "./key-file.ts";
 import { isLive, type KeyEntry, type KeyScope } from "./key-list.ts";
 
 export type LicenseKeys = ReturnType<typeof openLicenseKeys>;
@@ -31,31 +31,34 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
   const singleDigest = single === undefined ? null : Buffer.from(hashOf(single), "hex");
   /** By their hash: what the time of a look-up shows of a SHA-256 leads to no key. */
   let entries: ReadonlyMap<string, KeyEntry> = new Map();
-  /** Keys that were found, as they are presented: a hash for each request is a fiftieth of its cost. */
-  const found = new Map<string, KeyEntry>();
+  /** Keys that were found, as clients present them: a hash for each request is a fiftieth of its cost. */
+  const presented = new Map<string, KeyEntry>();
   let lookedAt = Number.NEGATIVE_INFINITY;
   /** Of the file as it was last understood. null: there was none yet. */
-  let seen: string | null = null;
+  let seen: Buffer | null = null;
   let trouble: string | null = null;
   let isOpen = false;
 
+  const look = keyFileReader(path);
+
   function load(): void {
-    const text = readKeyText(path);
-    if (text === null) {
+    const found = look();
+    if (found === null) {
       if (seen !== null) throw new GatewayError("invalid_request", `the license keys in ${path} are gone`);
       return;
     }
-    seeToMode();
-    if (text === seen) return;
-    entries = new Map(keysIn(text, path).map((entry) => [entry.hash, entry]));
-    found.clear();
-    seen = text;
+    const { bytes, mode } = found;
+    seeToMode(mode);
+    if (seen?.equals(bytes)) return;
+    entries = new Map(keysIn(bytes, path).map((entry) => [entry.hash, entry]));
+    presented.clear();
+    seen = Buffer.from(bytes);
     if (areNone()) warn(`there is no license key, so requests are refused: \`${createCommand}\` makes one`, { path });
   }
 
   /** Takes away what others may do with the file. Windows has no such bits. */
-  function seeToMode(): void {
-    if (process.platform === "win32" || (statSync(path).mode & 0o077) === 0) return;
+  function seeToMode(mode: number): void {
+    if (process.platform === "win32" || (mode & 0o077) === 0) return;
     try {
       chmodSync(path, keyFileMode);
       warn("others could read or write the license keys; now only their owner can", { path });
@@ -101,7 +104,7 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
     /** null: unknown, revoked or expired. A new key is valid at once, a revoked one for at most {@link lookEveryMs} more. */
     scopeOf: (key: string): KeyScope | null => {
       refresh();
-      let entry = found.get(key);
+      let entry = presented.get(key);
       if (!entry) {
         const hash = hashOf(key);
         if (singleDigest !== null && timingSafeEqual(Buffer.from(hash, "hex"), singleDigest)) return "all";
@@ -109,12 +112,12 @@ export function openLicenseKeys({ path, single, createCommand, now, warn }: Lice
         if (!entries.has(hash)) refresh(true);
         entry = entries.get(hash);
         if (!entry) return null;
-        found.set(key, entry);
+        presented.set(key, entry);
       }
       return isLive(entry, now()) ? (entry.scope ?? "all") : null;
     },
     /** Of a key that `scopeOf` has found; the single key has that of its variable. */
-    nameOf: (key: string): string => found.get(key)?.name ?? "GATEWAY_LICENSE_KEY",
+    nameOf: (key: string): string => presented.get(key)?.name ?? "GATEWAY_LICENSE_KEY",
   };
 }
 
