@@ -136,13 +136,14 @@ export function watchFileSource(options: FileSourceOptions) {
   /** Reads the file only where it looks another than at the last poll, or something is left to be tried again. */
   async function pollOnce(): Promise<void> {
     const [before, presetBefore] = [polled, polledPreset];
-    polled = await stampOf(path);
-    polledPreset = await stampOf(options.presetPath);
+    [polled, polledPreset] = await Promise.all([stampOf(path), stampOf(options.presetPath)]);
     // A closed watcher to which something is added is open again.
     if (closing.signal.aborted) return;
-    // Has no effect on a file that is watched. Of one that is not there, which the first pass makes, the folder would be watched.
-    if (polledPreset !== "") watcher.add(options.presetPath);
-    if (polledPreset !== presetBefore) options.onPreset();
+    if (polledPreset !== presetBefore) {
+      // Has no effect on a file that is watched. Of one that is not there, which the first pass makes, the folder would be watched.
+      if (polledPreset !== "") watcher.add(options.presetPath);
+      options.onPreset();
+    }
     if (polled !== before || status.reason !== "Applied") await settle();
   }
 
