@@ -35,7 +35,7 @@ export function createMemoryFacts(
     mainMemory: machineMemory,
     limits: space.limits,
     isLoading: () => {
-      const { models } = router.snapshot();
+      const models = router.models();
       return models.state === "known" && models.value.some(({ value }) => value === "loading");
     },
     onKnown: (left) => events.emit("memoryKnown", left),

@@ -51,7 +51,7 @@ export function createRpc(options: Base & { readonly store: DesiredStore; readon
     gate,
     /** A worker serves one model at a time: a second one would wait for it for ever. Also until single mode is in force. */
     takesOneModel: () => {
-      const { models } = router.snapshot();
+      const models = router.models();
       if (rpc().mode === "rpc") return true;
       return models.state === "known" && models.value.some((model) => endpointsOf(model).length > 0);
     },

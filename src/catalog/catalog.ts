@@ -6,7 +6,7 @@ import type { Desired, Variant } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
 import type { Memory } from "../memory/memory.ts";
 import type { Need } from "../memory/need.ts";
-import { type CachedModel, findCached, isReadyValue } from "../plan/observed.ts";
+import { type CachedModel, findCached, findListed, isReadyValue } from "../plan/observed.ts";
 import { ctxSizeIn, effectiveValues } from "../plan/preset-file.ts";
 import { leavingSince } from "../plan/removals.ts";
 import { sectionProblem } from "../plan/wanted-preset.ts";
@@ -51,6 +51,8 @@ interface Index {
   readonly byName: ReadonlyMap<string, Meaning>;
   /** By the model's id, as the document writes them. */
   readonly given: ReadonlyMap<string, GivenNames>;
+  /** Names that clients used and that are no ids: to look one up among 1,000 models took 0.9 ms of each chat. */
+  readonly found: Map<string, Named>;
 }
 
 interface Meaning {
@@ -69,6 +71,7 @@ const emptyIndex: Index = {
   byId: new Map(),
   byName: new Map(),
   given: new Map(),
+  found: new Map(),
 };
 
 const noNames: GivenNames = { aliases: [], variants: [] };
@@ -96,8 +99,7 @@ export function createCatalog(
   }
 
   function viewOf(model: CachedModel): ModelView {
-    const listed = router.snapshot().models;
-    const state = listed.state === "known" ? listed.value.find(({ id }) => id === model.upstreamId) : undefined;
+    const state = findListed(router.models(), model.upstreamId);
     const preset = index.pass?.observed.preset;
     const values = preset?.state === "known" ? effectiveValues(preset.value, model.upstreamId) : noValues;
     const set = ctxSizeIn(values);
@@ -115,9 +117,16 @@ export function createCatalog(
   }
 
   function find(name: string): Named | undefined {
-    const { models, byId, byName } = current();
+    const { byId, found } = current();
     const direct = byId.get(name);
     if (direct) return { model: direct, variant: null };
+    const meant = found.get(name) ?? search(name);
+    if (meant) found.set(name, meant);
+    return meant;
+  }
+
+  function search(name: string): Named | undefined {
+    const { models, byId, byName } = current();
     const folded = foldName(name);
     const { model: given, variant = null } = byName.get(folded) ?? {};
     if (given && !models.some(({ id }) => id.toLowerCase() === folded)) return { model: given, variant };
@@ -174,5 +183,13 @@ function indexOf(pass: Pass, document: Desired): Index {
         variants: [...before.variants, ...variants],
       });
   }
-  return { pass, document, models, byId: new Map(models.map((model) => [model.id, model])), byName, given };
+  return {
+    pass,
+    document,
+    models,
+    byId: new Map(models.map((model) => [model.id, model])),
+    byName,
+    given,
+    found: new Map(),
+  };
 }

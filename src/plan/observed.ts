@@ -251,6 +251,17 @@ export function loadedModels(models: readonly RouterModel[]): string[] {
   return models.filter(({ value }) => placedValues.has(value)).map(({ id }) => id);
 }
 
+/** By the router's id. Undefined also while the list is not known. */
+export function findListed(models: RouterSnapshot["models"], id: string): RouterModel | undefined {
+  if (models.state === "unknown") return undefined;
+  const byId = listedById.get(models.value) ?? new Map(models.value.map((model) => [model.id, model]));
+  listedById.set(models.value, byId);
+  return byId.get(id);
+}
+
+/** Indexed: a list is searched for each model of a cache. */
+const listedById = new WeakMap<readonly RouterModel[], ReadonlyMap<string, RouterModel>>();
+
 /** Its files, and the projector beside them. */
 export function filesOf({ files, projector }: Pick<CachedModel, "files" | "projector">): readonly string[] {
   return projector === null ? files : [...files, projector];

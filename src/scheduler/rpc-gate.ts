@@ -3,6 +3,7 @@
 import { GatewayError } from "../core/errors.ts";
 import type { DesiredState } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
+import { findListed } from "../plan/observed.ts";
 import { endpointsOf, presetEndpoints, type WantedWorkers, wantedWorkers } from "../plan/workers.ts";
 import type { Workers } from "../rpc/workers.ts";
 import type { WorkersVerdict } from "./state/events.ts";
@@ -13,7 +14,7 @@ const ready: WorkersVerdict = { kind: "ready", stallMs: Number.POSITIVE_INFINITY
 
 export function createRpcGate(options: {
   readonly desired: () => DesiredState;
-  readonly router: Pick<Router, "snapshot" | "instances">;
+  readonly router: Pick<Router, "models" | "snapshot" | "instances">;
   readonly workers: Workers;
   readonly stallMs: number;
 }) {
@@ -30,8 +31,7 @@ export function createRpcGate(options: {
   }
 
   function registered(id: string): readonly string[] {
-    const { models } = router.snapshot();
-    const model = models.state === "known" ? models.value.find((entry) => entry.id === id) : undefined;
+    const model = findListed(router.models(), id);
     return model ? endpointsOf(model) : [];
   }
 

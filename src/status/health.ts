@@ -1,6 +1,6 @@
 // Healthy of the gateway, what is wrong with single models, and Ready of each. One bad model takes no other's readiness, nor the
 // gateway's: chats may be served meanwhile. Pure.
-import { cachedIn } from "../plan/observed.ts";
+import { cachedIn, findListed } from "../plan/observed.ts";
 import { type Finding, failed, finding, ofKey, reasonOf, reported, type StatusInput } from "./finding.ts";
 import { fetchFailure, loadFailing } from "./model-findings.ts";
 
@@ -54,9 +54,8 @@ function fetchProblem(id: string, { running, plan, backoff }: StatusInput): Find
 
 /** Why it cannot be loaded. A new try that is under way ends it when it succeeds. */
 function loadProblem(id: string, { observed, requests }: StatusInput): Finding | undefined {
-  const { models } = observed.router;
   const upstreamId = cachedIn(observed, id)?.upstreamId;
-  const model = models.state === "known" ? models.value.find((each) => each.id === upstreamId) : undefined;
+  const model = upstreamId === undefined ? undefined : findListed(observed.router.models, upstreamId);
   if (!model || model.value === "loaded") return undefined;
   return loadFailing(model.id, requests) ?? (model.failed ? finding("Loaded", "LoadFailed") : undefined);
 }

@@ -1,7 +1,7 @@
 // What is true of one model. Pure.
 import { runnableContext } from "../core/context-size.ts";
 import type { BackoffEntry } from "../plan/actions.ts";
-import { type CachedModel, cachedIn, isOfRepo, type Observed, type RouterModel } from "../plan/observed.ts";
+import { type CachedModel, cachedIn, findListed, isOfRepo, type Observed, type RouterModel } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { holdsFilesOf } from "../plan/removals.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";
@@ -87,13 +87,13 @@ function applied(id: string, input: StatusInput, cached: CachedModel | undefined
   if (observed.preset.state === "unknown" || observed.router.models.state === "unknown")
     return finding("Applied", "NotObserved");
   const preset = observed.preset.value;
-  const given = desired.models.find((model) => model.id.toLowerCase() === id.toLowerCase())?.ctxSize;
+  const given = desired.models.find((model) => model.id === id)?.ctxSize;
   if (given === "auto" && !observed.loads.contexts.has(cached.upstreamId))
     return finding("Applied", "Pending", "The largest context that fits is being looked for.");
   const asked = given === "auto" ? undefined : given;
   const wanted =
     asked === undefined ? presetCtxSize(preset, cached.upstreamId) : runnableContext(asked, cached.nCtxTrain);
-  const listed = observed.router.models.value.find((model) => model.id === cached.upstreamId);
+  const listed = findListed(observed.router.models, cached.upstreamId);
   if (!listed) return finding("Applied", "NotListed");
   const current = observed.router.loadedPreset === preset.text && registeredCtxSize(listed) === wanted;
   const size = wanted === null ? "the router's own context size" : `a context of ${wanted} tokens`;
@@ -110,7 +110,7 @@ function applied(id: string, input: StatusInput, cached: CachedModel | undefined
 
 function loaded({ observed: { router }, requests }: StatusInput, cached: CachedModel | undefined): Finding {
   if (router.models.state === "unknown") return finding("Loaded", "NotObserved", router.models.why);
-  const listed = router.models.value.find((model) => cached !== undefined && model.id === cached.upstreamId);
+  const listed = cached && findListed(router.models, cached.upstreamId);
   if (!listed) return finding("Loaded", "NotListed");
   if (listed.value === "loaded") return loadedNow(listed, requests);
   if (listed.value === "loading") return finding("Loaded", "Loading");

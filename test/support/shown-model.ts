@@ -1,6 +1,6 @@
 // A model as Ollama's clients are shown it, and what its file says.
 import type { GgufDetails } from "../../src/core/gguf-facts.ts";
-import type { ShownModel } from "../../src/http/ollama/wire/model-records.ts";
+import { factsOf, type ShownModel } from "../../src/http/ollama/wire/model-records.ts";
 import { cachedModel } from "./cached-model.ts";
 
 export const fileDetails: GgufDetails = {
@@ -28,5 +28,6 @@ export const fileDetails: GgufDetails = {
 
 export function shown(facts: Partial<ShownModel["model"]>, more: Partial<Omit<ShownModel, "model">> = {}): ShownModel {
   const model = cachedModel("acme/alpha-GGUF:Q4_K_M", facts);
-  return { model, projector: null, contextLength: null, details: null, digest: "00", memory: null, ...more };
+  const own = more.details ? factsOf(more.details, false) : null;
+  return { model, contextLength: null, facts: own, details: null, digest: "00", memory: null, ...more };
 }

@@ -153,6 +153,7 @@ export function createRouter(options: RouterOptions) {
     /** What of it is about a failure. */
     complaints: () => complaintsIn(running?.process.lastWords() ?? ""),
     client: (): RouterClient => ready().client,
+    models: () => modelsOf(running),
     snapshot: () => snapshotOf(state, running, existsSync(view)),
   };
 }
@@ -188,9 +189,13 @@ function snapshotOf(
     pid: running?.process.pid ?? null,
     loadedPreset: loaded?.preset ?? null,
     loadedCache: loaded && (hasView ? loaded.cache : ""),
-    models: running?.list.models() ?? { state: "unknown", why: "the router is not running" },
+    models: modelsOf(running),
     silentSince: running?.list.silentSince() ?? null,
   };
+}
+
+function modelsOf(running: Running | null): RouterSnapshot["models"] {
+  return running?.list.models() ?? { state: "unknown", why: "the router is not running" };
 }
 
 /** If it ends in the middle, the call may get no response. */

@@ -13,7 +13,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { callOf } from "../server/call.ts";
 import { changeErrors } from "../server/route-errors.ts";
 import { get, post, remove } from "./deps.ts";
-import { detailsOfProjector, shownModel } from "./model-facts.ts";
+import { detailsOfProjector, listedModel, shownModel } from "./model-facts.ts";
 import { psEntry, showBody, tagEntry } from "./wire/model-records.ts";
 import { refusal } from "./wire/requests.ts";
 
@@ -37,7 +37,7 @@ export const libraryRoutes = [
     config: reading,
     handler: async ({ catalog }) => {
       const entries = catalog.list().map(async (view) => {
-        const shown = await shownModel(view);
+        const shown = await listedModel(view);
         // A name given by `copy` is an entry of its own, as with Ollama: pickers offer nothing else.
         const names = [view.model.id, ...view.aliases].map((name) => tagEntry(shown, name));
         return [...names, ...view.variants.map((variant) => tagEntry(shown, variant.name, variant))];
@@ -53,7 +53,7 @@ export const libraryRoutes = [
     handler: async ({ catalog, scheduler }) => {
       const loaded = catalog.list().filter((view) => view.loaded);
       const entries = loaded.map(async (view) =>
-        psEntry(await shownModel(view), scheduler.expiresAt(view.model.upstreamId)),
+        psEntry(await listedModel(view), scheduler.expiresAt(view.model.upstreamId)),
       );
       return { models: await Promise.all(entries) };
     },

@@ -6,17 +6,51 @@ import { capabilitiesOf } from "../../cache/layout/capabilities.ts";
 import type { ModelView } from "../../catalog/catalog.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { GgufDetails } from "../../core/gguf-facts.ts";
+import { createSerial } from "../../core/serial.ts";
 import { needBody } from "../../memory/need.ts";
 import type { CachedModel } from "../../plan/observed.ts";
-import type { ShownModel } from "./wire/model-records.ts";
+import { type FileFacts, factsOf, type ListedModel, type ShownModel } from "./wire/model-records.ts";
 import type { Need } from "./wire/requests.ts";
 
 const reader = createDetailsReader();
 
 export async function shownModel(view: ModelView): Promise<ShownModel> {
-  const digest = view.model.digest ?? standInDigest(view.model);
-  const need = view.need();
-  return { ...view, details: await detailsOf(view), digest, memory: need && needBody(need) };
+  const { model, contextLength, projector } = view;
+  const [details, need] = [await detailsOf(view), view.need()];
+  const facts = details && factsOf(details, projector !== null);
+  return { model, contextLength, digest: digestOf(model), facts, details, memory: need && needBody(need) };
+}
+
+export async function listedModel(view: ModelView): Promise<ListedModel> {
+  const { model, contextLength } = view;
+  return { model, contextLength, digest: digestOf(model), facts: await factsFor(view) };
+}
+
+/** A list of 1,000 models had all of their files open. */
+const inTurn = createSerial();
+
+/**
+ * By the scan's own object, which is another one once a file of its repository has changed: to read the files of 1,000 models took
+ * each list a second, as the reader remembers fewer.
+ */
+const known = new WeakMap<CachedModel, { readonly projector: string | null; readonly facts: FileFacts }>();
+
+async function factsFor(view: ModelView): Promise<FileFacts | null> {
+  return knownOf(view) ?? inTurn(async () => knownOf(view) ?? readFacts(view));
+}
+
+/** None where the document has a template, which changes without a scan. */
+function knownOf({ model, projector, templateFile }: ModelView): FileFacts | undefined {
+  const before = known.get(model);
+  return before?.projector === projector && templateFile === null ? before.facts : undefined;
+}
+
+async function readFacts(view: ModelView): Promise<FileFacts | null> {
+  const { model, projector, templateFile } = view;
+  const details = await detailsOf(view);
+  const facts = details && factsOf(details, projector !== null);
+  if (facts && templateFile === null) known.set(model, { projector, facts });
+  return facts;
 }
 
 /** With the chat template in force; null: the file could not be read. */
@@ -43,6 +77,6 @@ export async function requireCapabilities(view: ModelView, name: string, needs: 
 }
 
 /** A plain file has no content hash at hand; what is needed is a stable name for this content. */
-function standInDigest({ files: [file = ""], bytes, modifiedAt }: CachedModel): string {
-  return createHash("sha256").update(`${file}:${bytes}:${modifiedAt}`).digest("hex");
+function digestOf({ digest, files: [file = ""], bytes, modifiedAt }: CachedModel): string {
+  return digest ?? createHash("sha256").update(`${file}:${bytes}:${modifiedAt}`).digest("hex");
 }

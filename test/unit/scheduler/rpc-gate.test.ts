@@ -35,13 +35,11 @@ function start(): Scene {
     hasLost: async () => !scene.answer,
   };
   const router = {
-    snapshot: () => ({
-      loadedPreset: scene.inForce.length === 0 ? "" : `[*]\nrpc = ${scene.inForce.join(",")}\n`,
-      models: {
-        state: "known",
-        value: [{ id: "m", args: scene.inForce.length === 0 ? [] : ["--rpc", scene.inForce.join(",")] }],
-      },
+    models: () => ({
+      state: "known",
+      value: [{ id: "m", args: scene.inForce.length === 0 ? [] : ["--rpc", scene.inForce.join(",")] }],
     }),
+    snapshot: () => ({ loadedPreset: scene.inForce.length === 0 ? "" : `[*]\nrpc = ${scene.inForce.join(",")}\n` }),
     instances: { detachedUsers: () => scene.detached },
   };
   const scene: Scene = {

@@ -1,20 +1,30 @@
 // The answers of Ollama's GET /api/tags, GET /api/ps and POST /api/show, from what is known of models. Pure.
-import { capabilitiesOf } from "../../../cache/layout/capabilities.ts";
+import { type Capability, capabilitiesOf } from "../../../cache/layout/capabilities.ts";
 import { type GgufDetails, parameterSize } from "../../../core/gguf-facts.ts";
 import type { Variant } from "../../../desired/document/document.ts";
 import type { CachedModel } from "../../../plan/observed.ts";
 import type { JsonObject } from "./requests.ts";
 
-export interface ShownModel {
+/** What lists have of a model's file. */
+export interface FileFacts {
+  readonly parameterCount: number | null;
+  readonly capabilities: readonly Capability[];
+}
+
+/** As lists have it. */
+export interface ListedModel {
   readonly model: CachedModel;
-  /** Path of its vision projector. */
-  readonly projector: string | null;
   /** The context size in force. */
   readonly contextLength: number | null;
-  /** null: its file could not be read. */
-  readonly details: GgufDetails | null;
   /** SHA-256 in hex. */
   readonly digest: string;
+  /** null: its file could not be read. */
+  readonly facts: FileFacts | null;
+}
+
+export interface ShownModel extends ListedModel {
+  /** null: its file could not be read. */
+  readonly details: GgufDetails | null;
   /** What it takes of memory, as it goes over the wire; null: not known. */
   readonly memory: JsonObject | null;
 }
@@ -22,17 +32,22 @@ export interface ShownModel {
 /** Clients take anything beyond a century for "for ever". The year 9999 overflows in those that turn it to local time. */
 const never = "2318-01-01T00:00:00Z";
 
-const contextOf = ({ contextLength }: ShownModel): object =>
+/** `hasProjector`: a vision projector is loaded along with it. */
+export function factsOf(details: GgufDetails, hasProjector: boolean): FileFacts {
+  return { parameterCount: details.parameterCount, capabilities: capabilitiesOf(details, hasProjector) };
+}
+
+const contextOf = ({ contextLength }: ListedModel): object =>
   contextLength === null ? {} : { context_length: contextLength };
 
-function detailsOf(shown: ShownModel, variant: Variant | null): JsonObject {
-  const { model, details } = shown;
+function detailsOf(shown: ListedModel, variant: Variant | null): JsonObject {
+  const { model, facts } = shown;
   return {
     parent_model: variant ? model.id : "",
     format: "gguf",
     family: model.architecture ?? "",
     families: model.architecture && [model.architecture],
-    parameter_size: details?.parameterCount ? parameterSize(details.parameterCount) : "",
+    parameter_size: facts?.parameterCount ? parameterSize(facts.parameterCount) : "",
     quantization_level: quantizationOf(model.tag, model.fileType),
     ...contextOf(shown),
   };
@@ -51,22 +66,22 @@ export function quantizationOf(tag: string, fileType: number | null): string {
   return named === "-" ? tag : named;
 }
 
-function entryOf(shown: ShownModel, name: string, variant: Variant | null = null): JsonObject {
+function entryOf(shown: ListedModel, name: string, variant: Variant | null = null): JsonObject {
   return { name, model: name, size: shown.model.bytes, digest: shown.digest, details: detailsOf(shown, variant) };
 }
 
 /** One element of `models` in the answer of /api/tags. */
-export function tagEntry(shown: ShownModel, name: string, variant: Variant | null = null): JsonObject {
-  const { model, details, projector } = shown;
+export function tagEntry(shown: ListedModel, name: string, variant: Variant | null = null): JsonObject {
+  const { model, facts } = shown;
   return {
     ...entryOf(shown, name, variant),
     modified_at: new Date(model.modifiedAt).toISOString(),
-    ...(details && { capabilities: capabilitiesOf(details, projector !== null) }),
+    ...(facts && { capabilities: facts.capabilities }),
   };
 }
 
 /** One element of `models` in the answer of /api/ps; `expiresAt` in ms since the epoch, null: never. */
-export function psEntry(shown: ShownModel, expiresAt: number | null): JsonObject {
+export function psEntry(shown: ListedModel, expiresAt: number | null): JsonObject {
   return {
     ...entryOf(shown, shown.model.id),
     expires_at: expiresAt === null ? never : new Date(expiresAt).toISOString(),
@@ -78,7 +93,7 @@ export function psEntry(shown: ShownModel, expiresAt: number | null): JsonObject
 
 /** The answer of /api/show; `projected`: what the vision projector's file says; `variant`: the one that was asked for. */
 export function showBody(shown: ShownModel, projected: GgufDetails | null, variant: Variant | null = null): JsonObject {
-  const { model, details, projector, contextLength, memory } = shown;
+  const { model, details, facts, contextLength, memory } = shown;
   const template = templateOf(details);
   const parameters = parametersOf(contextLength, variant);
   return {
@@ -90,7 +105,7 @@ export function showBody(shown: ShownModel, projected: GgufDetails | null, varia
     details: detailsOf(shown, variant),
     model_info: modelInfo(shown),
     ...(projected && { projector_info: valuesOf(projected) }),
-    capabilities: details ? capabilitiesOf(details, projector !== null) : ["completion"],
+    capabilities: facts?.capabilities ?? ["completion"],
     modified_at: new Date(model.modifiedAt).toISOString(),
     ...(model.nCtxTrain !== null && { n_ctx_train: model.nCtxTrain }),
     ...(memory && { memory }),
