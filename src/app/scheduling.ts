@@ -3,7 +3,8 @@ import { GatewayError, toGatewayError } from "../core/errors.ts";
 import { steadyNow } from "../core/steady.ts";
 import { askFirstToken } from "../engines/llama/first-token.ts";
 import type { LoadedModels } from "../metrics/load.ts";
-import { type CachedModel, findCached } from "../plan/observed.ts";
+import { findCached, findRouted } from "../plan/find-model.ts";
+import type { CachedModel } from "../plan/observed.ts";
 import { modelRules } from "../scheduler/model-rules.ts";
 import { createScheduler } from "../scheduler/scheduler.ts";
 import type { Base } from "./events.ts";
@@ -24,7 +25,7 @@ export function createScheduling(parts: Base & State & Machine & { readonly rpc:
   let generation = -1;
   let isPresetDue = false;
   /** By the router's id. */
-  const modelOf = (id: string): CachedModel | undefined => models.find((model) => model.upstreamId === id);
+  const modelOf = (id: string): CachedModel | undefined => findRouted(models, id);
   const idOf = (id: string): string => modelOf(id)?.id ?? id;
 
   const modelsMax = (): number => (rpc.takesOneModel() ? 1 : settings.modelsMax);

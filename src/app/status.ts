@@ -5,7 +5,7 @@ import { unreadSource } from "../desired/file-source.ts";
 import type { Executor } from "../execute/executor.ts";
 import { sharesBody } from "../memory/limits.ts";
 import type { ByDevice } from "../memory/need.ts";
-import { cachedIn } from "../plan/observed.ts";
+import { cachedIn } from "../plan/find-model.ts";
 import { workersByAddress } from "../plan/workers.ts";
 import type { Loop, Pass } from "../reconcile/loop.ts";
 import { version } from "../settings/settings.ts";

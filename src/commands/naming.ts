@@ -1,7 +1,8 @@
 // The names of a cached model in the document, and when a call may add one.
 import { GatewayError } from "../core/errors.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
-import { type CachedModel, findCached } from "../plan/observed.ts";
+import { findCached } from "../plan/find-model.ts";
+import type { CachedModel } from "../plan/observed.ts";
 import { isMarked, leavingSince, pathInRepo } from "../plan/removals.ts";
 import type { Pass } from "../reconcile/loop.ts";
 

@@ -8,7 +8,7 @@ import type { DesiredStore } from "../desired/store.ts";
 import type { Executor } from "../execute/executor.ts";
 import type { HubClient } from "../hub/client.ts";
 import { backoffKey, type Progress, withRetry } from "../plan/actions.ts";
-import { cachedIn } from "../plan/observed.ts";
+import { cachedIn } from "../plan/find-model.ts";
 import type { Pass } from "../reconcile/loop.ts";
 import { type Call, failureOf, suspended, untilInForce, type WaitDeps } from "./in-force.ts";
 import { namesInDocument } from "./naming.ts";

@@ -7,7 +7,8 @@ import { allEndingIn, foldName, matchName, matchWholeName } from "../core/ids.ts
 import type { DesiredState, Removal } from "../desired/document/document.ts";
 import type { DesiredStore, Edit } from "../desired/store.ts";
 import type { Executor } from "../execute/executor.ts";
-import { type CachedModel, findCached } from "../plan/observed.ts";
+import { findCached } from "../plan/find-model.ts";
+import type { CachedModel } from "../plan/observed.ts";
 import { hasOwnCtxSize } from "../plan/preset-file.ts";
 import { isMarked, leavingSince, pathInRepo } from "../plan/removals.ts";
 import type { Pass } from "../reconcile/loop.ts";

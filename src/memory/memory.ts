@@ -4,7 +4,8 @@ import { contextInForce } from "../core/context-size.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { EngineDevice } from "../engines/llama/devices.ts";
 import type { FitTool } from "../engines/llama/fit-params.ts";
-import { type CachedModel, findCached, type Observed } from "../plan/observed.ts";
+import { findCached, findRouted } from "../plan/find-model.ts";
+import type { CachedModel, Observed } from "../plan/observed.ts";
 import { ctxSizeIn, effectiveValues, type PresetFile } from "../plan/preset-file.ts";
 import type { MemoryBook } from "./book.ts";
 import { createBounds } from "./bounds.ts";
@@ -243,8 +244,10 @@ function createWorld() {
     isRemote: () => isRemote,
     /** Those of the document that are in the cache, by the router's ids. */
     named: (desired: Desired): string[] => desired.models.flatMap(({ id }) => findCached(models, id)?.upstreamId ?? []),
-    modelOf: (upstreamId: string): CachedModel | undefined =>
-      models.find((model) => model.upstreamId === upstreamId && model.complete),
+    modelOf: (upstreamId: string): CachedModel | undefined => {
+      const model = findRouted(models, upstreamId);
+      return model?.complete === true ? model : undefined;
+    },
     questionFor: (model: CachedModel, overrides: Overrides = {}): Question =>
       questionOf(model, new Map([...valuesOf(model), ...Object.entries(overrides)])),
     /** In force, in tokens. */

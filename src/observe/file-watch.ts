@@ -6,7 +6,8 @@ import { sourceStamp } from "../cache/download/import-source.ts";
 import { identityOf } from "../cache/scan/scan.ts";
 import { equalJson } from "../core/json.ts";
 import type { DesiredState } from "../desired/document/document.ts";
-import { type CachedModel, filesOf, findCached, type Observed } from "../plan/observed.ts";
+import { findCached } from "../plan/find-model.ts";
+import { type CachedModel, filesOf, type Observed } from "../plan/observed.ts";
 import { readEngineFiles } from "./document-files.ts";
 
 /** Runs a check every `everyMs`, one at a time, as a share may hang; call the result to stop. */

@@ -1,6 +1,7 @@
 // What the files and the draft model that the document names beside a model mean for the engine. Pure.
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
-import { type CachedModel, type DocumentFile, findCached, type Observed } from "./observed.ts";
+import { findCached } from "./find-model.ts";
+import type { CachedModel, DocumentFile, Observed } from "./observed.ts";
 
 /** The files by their names in the document. */
 export function namedFiles({ chatTemplate, lora = [], mmproj }: DesiredModel): string[] {

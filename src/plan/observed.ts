@@ -1,7 +1,6 @@
 // The snapshot of the machine as plain data: the planner's input. Pure types, and small readers of them.
 import type { CachedRepo } from "../cache/layout/cached-repo.ts";
 import type { CachedFile } from "../cache/layout/layout.ts";
-import { plainestEndingIn } from "../core/ids.ts";
 import type { LoadFacts } from "./load-record.ts";
 import type { PresetFile } from "./preset-file.ts";
 import type { Verdict } from "./worker-verdict.ts";
@@ -251,47 +250,9 @@ export function loadedModels(models: readonly RouterModel[]): string[] {
   return models.filter(({ value }) => placedValues.has(value)).map(({ id }) => id);
 }
 
-/** By the router's id. Undefined also while the list is not known. */
-export function findListed(models: RouterSnapshot["models"], id: string): RouterModel | undefined {
-  if (models.state === "unknown") return undefined;
-  const byId = listedById.get(models.value) ?? new Map(models.value.map((model) => [model.id, model]));
-  listedById.set(models.value, byId);
-  return byId.get(id);
-}
-
-/** Indexed: a list is searched for each model of a cache. */
-const listedById = new WeakMap<readonly RouterModel[], ReadonlyMap<string, RouterModel>>();
-
 /** Its files, and the projector beside them. */
 export function filesOf({ files, projector }: Pick<CachedModel, "files" | "projector">): readonly string[] {
   return projector === null ? files : [...files, projector];
-}
-
-/** The cached model that a desired id means: its own id, or another name of it, or the end of one, ignoring case. */
-export function findCached(models: readonly CachedModel[], id: string): CachedModel | undefined {
-  const folded = id.toLowerCase();
-  const index = indexes.get(models) ?? indexOf(models);
-  indexes.set(models, index);
-  return index.byName.get(folded) ?? plainestEndingIn(index.byRepo.get(folded.slice(0, folded.indexOf(":"))) ?? [], id);
-}
-
-/** Undefined also while the cache is not known. */
-export function cachedIn({ cache }: Pick<Observed, "cache">, id: string): CachedModel | undefined {
-  return cache.state === "known" ? findCached(cache.value.models, id) : undefined;
-}
-
-/** Indexed: a snapshot is searched for each model of a document, several times. */
-const indexes = new WeakMap<readonly CachedModel[], ReturnType<typeof indexOf>>();
-
-function indexOf(models: readonly CachedModel[]) {
-  // An id counts before an alias, and of several models the first: what counts is entered last.
-  const reversed = models.toReversed();
-  const aliases = reversed.flatMap((model) => model.aliases.map((alias) => [alias.toLowerCase(), model] as const));
-  const byName = new Map([...aliases, ...reversed.map((model) => [model.id.toLowerCase(), model] as const)]);
-  const byRepo = new Map<string, CachedModel[]>();
-  for (const model of models)
-    byRepo.set(model.repo.toLowerCase(), [...(byRepo.get(model.repo.toLowerCase()) ?? []), model]);
-  return { byName, byRepo };
 }
 
 /** Whether a model belongs to one of these repositories, ignoring case. */

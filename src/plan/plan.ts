@@ -12,12 +12,12 @@ import {
   type PlanContext,
   writesCache,
 } from "./actions.ts";
+import { findCached } from "./find-model.ts";
 import { isChosenFor } from "./load-record.ts";
 import { sourceState } from "./model-files.ts";
 import {
   type CachedModel,
   type CacheSnapshot,
-  findCached,
   isOfRepo,
   loadedModels,
   type Observed,

@@ -1,6 +1,7 @@
 // The preset file that is to be in force: as the document asks for it, but for models that are known to fail so. Pure.
 import type { Desired } from "../desired/document/document.ts";
-import { type CachedModel, type CacheSnapshot, findCached, isOfRepo, type Observed } from "./observed.ts";
+import { findCached } from "./find-model.ts";
+import { type CachedModel, type CacheSnapshot, isOfRepo, type Observed } from "./observed.ts";
 import { effectiveValues, type PresetFile, parsePreset } from "./preset-file.ts";
 import { renderPreset, type WantedSection } from "./render-preset.ts";
 import { failingSettings, rollbackText, withFallbacks } from "./rollback.ts";

@@ -3,14 +3,8 @@
 // takes hours and the first half of a save have all deleted a model that only seemed to have left.
 import { type Desired, isNotNamedBy, type Removal } from "../desired/document/document.ts";
 import type { Action, Candidate, PlanContext } from "./actions.ts";
-import {
-  type CachedModel,
-  type CacheSnapshot,
-  findCached,
-  type InventoryEntry,
-  isOfRepo,
-  type Observed,
-} from "./observed.ts";
+import { findCached } from "./find-model.ts";
+import { type CachedModel, type CacheSnapshot, type InventoryEntry, isOfRepo, type Observed } from "./observed.ts";
 
 /** A model to delete; `cached` is undefined if its files are gone and only notes of it are left. */
 export interface Going {

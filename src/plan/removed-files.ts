@@ -2,7 +2,8 @@
 import type { CachedFile } from "../cache/layout/layout.ts";
 import { isProjector } from "../core/ids.ts";
 import type { Removal } from "../desired/document/document.ts";
-import { type CachedModel, findCached, type InventoryEntry } from "./observed.ts";
+import { findCached } from "./find-model.ts";
+import type { CachedModel, InventoryEntry } from "./observed.ts";
 import { coversEntry, holdsFilesOf, isMarked } from "./removals.ts";
 
 /** Of the entry, and of what it was before. */

@@ -3,16 +3,10 @@
 import { runnableContext } from "../core/context-size.ts";
 import { isForEmbeddings, poolings } from "../core/gguf-facts.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
+import { findCached } from "./find-model.ts";
 import type { LoadFacts } from "./load-record.ts";
 import { type FileValues, fileValues, noFiles } from "./model-files.ts";
-import {
-  type CachedModel,
-  type DocumentFile,
-  findCached,
-  optionOf,
-  type RouterModel,
-  type RouterSnapshot,
-} from "./observed.ts";
+import { type CachedModel, type DocumentFile, optionOf, type RouterModel, type RouterSnapshot } from "./observed.ts";
 import { canonicalKey, ownValues, type PresetFile, presetCtxSize } from "./preset-file.ts";
 import type { WantedSection } from "./render-preset.ts";
 

@@ -1,7 +1,8 @@
 // What the document sets for each model, by the router's ids.
 import { keepAliveMs } from "../core/keep-alive.ts";
 import type { Desired, DesiredModel } from "../desired/document/document.ts";
-import { type CachedModel, findCached } from "../plan/observed.ts";
+import { findCached } from "../plan/find-model.ts";
+import type { CachedModel } from "../plan/observed.ts";
 import type { ModelRules } from "./state/world.ts";
 
 /** There are no dates beyond it. */

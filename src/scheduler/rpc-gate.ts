@@ -3,7 +3,7 @@
 import { GatewayError } from "../core/errors.ts";
 import type { DesiredState } from "../desired/document/document.ts";
 import type { Router } from "../engines/llama/router.ts";
-import { findListed } from "../plan/observed.ts";
+import { findListed } from "../plan/find-model.ts";
 import { endpointsOf, presetEndpoints, type WantedWorkers, wantedWorkers } from "../plan/workers.ts";
 import type { Workers } from "../rpc/workers.ts";
 import type { WorkersVerdict } from "./state/events.ts";

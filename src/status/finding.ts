@@ -4,8 +4,9 @@ import type { OwnCommand } from "../core/own-command.ts";
 import type { Desired } from "../desired/document/document.ts";
 import type { SourceStatus } from "../desired/document/parse.ts";
 import { type Action, type BackoffEntry, backoffKey, type Plan, type RunningAction } from "../plan/actions.ts";
+import { cachedIn } from "../plan/find-model.ts";
 import { sourceState } from "../plan/model-files.ts";
-import { cachedIn, type Observed } from "../plan/observed.ts";
+import type { Observed } from "../plan/observed.ts";
 import { type ConditionType, conditionTable, type Truth } from "./condition-table.ts";
 
 export interface Condition {

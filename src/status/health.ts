@@ -1,6 +1,6 @@
 // Healthy of the gateway, what is wrong with single models, and Ready of each. One bad model takes no other's readiness, nor the
 // gateway's: chats may be served meanwhile. Pure.
-import { cachedIn, findListed } from "../plan/observed.ts";
+import { cachedIn, findListed } from "../plan/find-model.ts";
 import { type Finding, failed, finding, ofKey, reasonOf, reported, type StatusInput } from "./finding.ts";
 import { fetchFailure, loadFailing } from "./model-findings.ts";
 

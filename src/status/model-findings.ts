@@ -1,7 +1,8 @@
 // What is true of one model. Pure.
 import { runnableContext } from "../core/context-size.ts";
 import type { BackoffEntry } from "../plan/actions.ts";
-import { type CachedModel, cachedIn, findListed, isOfRepo, type Observed, type RouterModel } from "../plan/observed.ts";
+import { cachedIn, findListed } from "../plan/find-model.ts";
+import { type CachedModel, isOfRepo, type Observed, type RouterModel } from "../plan/observed.ts";
 import { presetCtxSize } from "../plan/preset-file.ts";
 import { holdsFilesOf } from "../plan/removals.ts";
 import { registeredCtxSize } from "../plan/wanted-preset.ts";

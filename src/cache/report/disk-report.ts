@@ -1,7 +1,8 @@
 // The models on the disk: each one's size, its stale files and its unfinished download. Pure.
 import type { DiskBody } from "../../../schemas/disk.ts";
 import type { DesiredModel } from "../../desired/document/document.ts";
-import { type CachedModel, filesOf, findCached, type Knowable } from "../../plan/observed.ts";
+import { findCached } from "../../plan/find-model.ts";
+import { type CachedModel, filesOf, type Knowable } from "../../plan/observed.ts";
 import { holdsFilesOf, pathInRepo } from "../../plan/removals.ts";
 import { type Garbage, type GarbageInput, previewOf } from "./garbage.ts";
 import { bytesOf, type CacheSurvey, linkedBlobs, type RepoFiles } from "./repo-files.ts";

@@ -5,6 +5,7 @@ import type { PlanBody } from "../../../schemas/plan.ts";
 import type { Frozen } from "../../core/json.ts";
 import type { Desired } from "../../desired/document/document.ts";
 import { type Action, backoffKey, laneOf, type Plan, type PlanContext, type RunningAction } from "../actions.ts";
+import { findRouted } from "../find-model.ts";
 import { loadedModels, type Observed } from "../observed.ts";
 import { plan } from "../plan.ts";
 import { namedEntries, withLeft } from "../removals.ts";
@@ -192,5 +193,5 @@ function endedModels({ router: before }: Observed, { router: after }: Observed):
 
 function idOf({ cache }: Observed, upstreamId: string): string {
   const models = cache.state === "known" ? cache.value.models : [];
-  return models.find((model) => model.upstreamId === upstreamId)?.id ?? upstreamId;
+  return findRouted(models, upstreamId)?.id ?? upstreamId;
 }

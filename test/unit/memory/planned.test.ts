@@ -5,7 +5,8 @@ import type { Desired } from "../../../src/desired/document/document.ts";
 import { needOf } from "../../../src/memory/need.ts";
 import { plannedMemory } from "../../../src/memory/planned.ts";
 import type { Question } from "../../../src/memory/question.ts";
-import { cachedIn, type Observed } from "../../../src/plan/observed.ts";
+import { cachedIn } from "../../../src/plan/find-model.ts";
+import type { Observed } from "../../../src/plan/observed.ts";
 import { parsePreset } from "../../../src/plan/preset-file.ts";
 import { desiredFrom, known, world } from "../plan/world.ts";
 

@@ -4,7 +4,8 @@ import { selectFiles } from "../../../src/cache/layout/select.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { inferTag, parseModelId, repoOf } from "../../../src/core/ids.ts";
 import type { Removal } from "../../../src/desired/document/document.ts";
-import { type FormerRevision, findCached, type InventoryEntry, type SourceFile } from "../../../src/plan/observed.ts";
+import { findCached } from "../../../src/plan/find-model.ts";
+import type { FormerRevision, InventoryEntry, SourceFile } from "../../../src/plan/observed.ts";
 import { coversEntry } from "../../../src/plan/removals.ts";
 import { absolutePath, cacheOf, inventoryEntry, mainCommit, otherCommit, type WorldFile } from "./world.ts";
 
