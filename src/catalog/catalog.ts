@@ -77,6 +77,9 @@ const emptyIndex: Index = {
 
 const noNames: GivenNames = { aliases: [], variants: [] };
 
+/** A client may send a name in any number of spellings, with 64 KiB of blanks around it. */
+const [longestFound, mostFound] = [500, 1_000];
+
 const noValues: ReadonlyMap<string, string> = new Map();
 
 /** `absentReason`: why a named model is absent; null if the document does not name it. */
@@ -122,7 +125,7 @@ export function createCatalog(
     const direct = byId.get(name);
     if (direct) return { model: direct, variant: null };
     const meant = found.get(name) ?? search(name);
-    if (meant) found.set(name, meant);
+    if (meant && name.length <= longestFound && found.size < mostFound) found.set(name, meant);
     return meant;
   }
 

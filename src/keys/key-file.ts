@@ -29,17 +29,18 @@ interface KeyBytes {
  * null where there is no file. Errors: `invalid_request` for one that cannot be read.
  */
 export function keyFileReader(path: string): () => KeyBytes | null {
-  let memory = Buffer.alloc(0);
+  let memory: Buffer = Buffer.alloc(64 * 1024);
 
   function read(): KeyBytes {
     const file = openSync(path, "r");
     try {
-      const { size, mode } = fstatSync(file);
-      if (memory.length <= size) memory = Buffer.allocUnsafeSlow(size + 1);
       let length = 0;
-      for (let count = -1; count !== 0; length += count)
+      for (let count = -1; count !== 0; length += count) {
+        // Not by its size, which grows meanwhile, and is 0 in some file systems.
+        if (length === memory.length) memory = grown(memory);
         count = readSync(file, memory, length, memory.length - length, null);
-      return { bytes: memory.subarray(0, length), mode };
+      }
+      return { bytes: memory.subarray(0, length), mode: fstatSync(file).mode };
     } finally {
       closeSync(file);
     }
@@ -57,6 +58,14 @@ export function keyFileReader(path: string): () => KeyBytes | null {
       });
     }
   };
+}
+
+/** Some 100,000 keys. */
+const mostBytes = 16 * 1024 * 1024;
+
+function grown(memory: Buffer): Buffer {
+  if (memory.length === mostBytes) throw new Error(`it has more than ${mostBytes} bytes`);
+  return Buffer.concat([memory], memory.length * 2);
 }
 
 /** Errors: `invalid_request` for a text that cannot be understood. */

@@ -53,7 +53,7 @@ export const libraryRoutes = [
     handler: async ({ catalog, scheduler }) => {
       const loaded = catalog.list().filter((view) => view.loaded);
       const entries = loaded.map(async (view) =>
-        psEntry(await listedModel(view), scheduler.expiresAt(view.model.upstreamId)),
+        psEntry(await shownModel(view), scheduler.expiresAt(view.model.upstreamId)),
       );
       return { models: await Promise.all(entries) };
     },

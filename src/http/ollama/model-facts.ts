@@ -36,13 +36,14 @@ const inTurn = createSerial();
 const known = new WeakMap<CachedModel, { readonly projector: string | null; readonly facts: FileFacts }>();
 
 async function factsFor(view: ModelView): Promise<FileFacts | null> {
+  // Changes without a scan.
+  if (view.templateFile !== null) return readFacts(view);
   return knownOf(view) ?? inTurn(async () => knownOf(view) ?? readFacts(view));
 }
 
-/** None where the document has a template, which changes without a scan. */
-function knownOf({ model, projector, templateFile }: ModelView): FileFacts | undefined {
+function knownOf({ model, projector }: ModelView): FileFacts | undefined {
   const before = known.get(model);
-  return before?.projector === projector && templateFile === null ? before.facts : undefined;
+  return before?.projector === projector ? before.facts : undefined;
 }
 
 async function readFacts(view: ModelView): Promise<FileFacts | null> {

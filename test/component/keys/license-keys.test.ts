@@ -1,6 +1,6 @@
 // The keys of a running gateway: what counts, when a change counts, and that no damage to the file lets anybody in.
 import assert from "node:assert/strict";
-import { chmod, mkdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { GatewayError } from "../../../src/core/errors.ts";
@@ -104,6 +104,21 @@ describe("interface 5, Authentication: license keys", () => {
     await removeKey(keys.path, "second");
     keys.now -= day;
     assert.equal(keys.acceptsAtOnce(second), false, "also when the clock is set back");
+  });
+
+  it("count in a long file and in a short one after it; a file of 2 GiB changes nothing and is forgotten", async (t) => {
+    const keys = await open(t);
+    const first = await keys.create("first");
+    const [entry] = listKeys(keys.path);
+    assert.ok(entry);
+    const many = Array.from({ length: 1_000 }, (_, n) => ({ ...entry, name: `n${n}`, hash: hashOf(String(n)) }));
+    await writeFile(keys.path, renderKeyList([entry, ...many]));
+    assert.deepEqual([keys.accepts(first), keys.accepts("0"), keys.accepts("999")], [true, true, true]);
+    await truncate(keys.path, 2 ** 31);
+    assert.deepEqual([keys.accepts(first), keys.accepts("999")], [true, true]);
+    assert.match(keys.warnings.join(), /stay as they were last known.*more than 16777216 bytes/);
+    await writeFile(keys.path, renderKeyList(many.slice(0, 1)));
+    assert.deepEqual([keys.accepts(first), keys.accepts("0"), keys.accepts("999")], [false, true, false]);
   });
 
   it("stay needed when the last one is gone: an emptied file opens no door, nor does a start with one", async (t) => {
