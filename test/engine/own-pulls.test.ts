@@ -167,7 +167,7 @@ test("interface 4, Pull: a hub that is away is waited for, but not for ever", as
   const { status, body } = await pull(gateway, "acme/late:Q8_0");
   assert.equal(status, 502);
   assert.match(String(body["error"]), /503/);
-  assert.equal(failures(), 3);
+  assert.equal(failures().length, 3, failures().join("\n"));
   assert.deepEqual(await documentModels(gateway), []);
   assert.deepEqual((await pull(gateway, "acme/late:Q8_0")).body, { status: "success" });
 });

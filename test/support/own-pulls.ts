@@ -37,12 +37,16 @@ export async function startWithHub(
   return { hub, gateway };
 }
 
-/** Each next try, up to `most`, is made at once and not after its backoff. Returns how many have failed so far. */
-export function triesAtOnce(t: TestContext, gateway: TestGateway, most = Number.POSITIVE_INFINITY): () => number {
-  let failures = 0;
-  const unfollow = gateway.gateway.journal.follow(({ type }) => {
+/** Each next try, up to `most`, is made at once and not after its backoff. Returns what has failed so far, and why. */
+export function triesAtOnce(
+  t: TestContext,
+  gateway: TestGateway,
+  most = Number.POSITIVE_INFINITY,
+): () => readonly string[] {
+  const failures: string[] = [];
+  const unfollow = gateway.gateway.journal.follow(({ type, data }) => {
     if (type !== "action.failed") return;
-    if (++failures >= most) return;
+    if (failures.push(JSON.stringify(data)) >= most) return;
     void gateway.json("/api/reconcile", { method: "POST" });
   });
   cleanUp(t, unfollow);

@@ -36,7 +36,7 @@ const inTurn = createSerial();
 const known = new WeakMap<CachedModel, { readonly projector: string | null; readonly facts: FileFacts }>();
 
 async function factsFor(view: ModelView): Promise<FileFacts | null> {
-  // Changes without a scan.
+  // A template of the document's changes without a scan.
   if (view.templateFile !== null) return readFacts(view);
   return knownOf(view) ?? inTurn(async () => knownOf(view) ?? readFacts(view));
 }

@@ -3,61 +3,53 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createCatalog } from "../../../src/catalog/catalog.ts";
 import type { Pass } from "../../../src/reconcile/loop.ts";
-import { desiredFrom, known, restingRouter, world } from "../plan/world.ts";
+import { desiredFrom, known, world } from "../plan/world.ts";
 
 interface Scene {
-  files: readonly string[];
-  document: object;
+  /** A pass finds these files, by this document. */
+  readonly show: (files: readonly string[], document?: object) => void;
+  /** The id that a name means; undefined: none. */
+  readonly meaning: (name: string) => string | undefined;
 }
 
-/** Names that are looked up again and again while `scene` changes. */
-function lookingUp(scene: Scene): (name: string) => string | undefined {
-  let last = "";
+function createScene(): Scene {
   let [pass, desired] = [null as Pass | null, desiredFrom({})];
-  const look = (): void => {
-    const now = JSON.stringify(scene);
-    if (now === last) return;
-    last = now;
-    desired = desiredFrom(scene.document);
-    const observed = world(desired, { files: scene.files });
-    pass = { desired: { document: desired }, observed } as unknown as Pass;
-  };
-  const router = { models: () => known([]), snapshot: () => restingRouter };
-  const memory = { known: () => null };
   const catalog = createCatalog(
     () => pass,
-    router as never,
+    { models: () => known([]) } as never,
     () => null,
     () => desired,
-    memory,
+    { known: () => null },
   );
-  return (name) => {
-    look();
-    return catalog.find(name)?.id;
+  return {
+    show: (files, document = {}) => {
+      desired = desiredFrom(document);
+      pass = { desired: { document: desired }, observed: world(desired, { files }) } as unknown as Pass;
+    },
+    meaning: (name) => catalog.find(name)?.id,
   };
 }
 
 test("a short name means its one model until the cache has a second, and again after that", () => {
-  const scene: Scene = { files: ["acme/alpha-GGUF/alpha-Q8_0.gguf"], document: {} };
-  const meaning = lookingUp(scene);
+  const { show, meaning } = createScene();
+  const [own, other] = ["acme/alpha-GGUF/alpha-Q8_0.gguf", "other/alpha-GGUF/alpha-Q8_0.gguf"];
+  show([own]);
   assert.equal(meaning("alpha-GGUF"), "acme/alpha-GGUF:Q8_0");
   assert.equal(meaning("alpha-GGUF"), "acme/alpha-GGUF:Q8_0");
-  scene.files = [...scene.files, "other/alpha-GGUF/alpha-Q8_0.gguf"];
+  show([own, other]);
   assert.equal(meaning("alpha-GGUF"), undefined);
-  scene.files = ["other/alpha-GGUF/alpha-Q8_0.gguf"];
+  show([other]);
   assert.equal(meaning("alpha-GGUF"), "other/alpha-GGUF:Q8_0");
 });
 
 test("an alias that moves to another model means that one at once", () => {
+  const { show, meaning } = createScene();
   const [alpha, beta] = ["acme/alpha:Q8_0", "acme/beta:Q8_0"];
-  const scene: Scene = {
-    files: ["acme/alpha/alpha-Q8_0.gguf", "acme/beta/beta-Q8_0.gguf"],
-    document: { models: [{ id: alpha, aliases: ["mine"] }, beta] },
-  };
-  const meaning = lookingUp(scene);
+  const files = ["acme/alpha/alpha-Q8_0.gguf", "acme/beta/beta-Q8_0.gguf"];
+  show(files, { models: [{ id: alpha, aliases: ["mine"] }, beta] });
   assert.equal(meaning("mine:latest"), alpha);
   assert.equal(meaning("MINE"), alpha);
-  scene.document = { models: [alpha, { id: beta, aliases: ["mine"] }] };
+  show(files, { models: [alpha, { id: beta, aliases: ["mine"] }] });
   assert.equal(meaning("mine:latest"), beta);
   assert.equal(meaning("MINE"), beta);
 });
