@@ -3,11 +3,12 @@ import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
+import { steadyNow } from "../../core/steady.ts";
 import type { BinaryState } from "../../plan/observed.ts";
 import type { InstallProgress } from "../install/build.ts";
 import { locateEngine } from "../install/locate.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
-import { listDevices } from "./devices.ts";
+import { type EngineDevice, listDevices } from "./devices.ts";
 
 export type EngineSource = ReturnType<typeof createEngineSource>;
 
@@ -27,7 +28,12 @@ interface Found {
   /** See {@link stampOf}. */
   readonly stamp: string | null;
   readonly knownOptions: ReadonlySet<string> | null;
+  /** Asked along with its options, for the start that follows: one after the other they took 60 ms each of the gateway's own start. */
+  readonly devices: { readonly since: number; readonly list: Promise<readonly EngineDevice[] | null> };
 }
+
+/** ms for which the list of devices holds: a driver may come. */
+const devicesHoldMs = 2_000;
 
 export function createEngineSource(options: EngineSourceOptions) {
   const { explicit, enginesDir, environment, onProgress, onChange } = options;
@@ -45,8 +51,14 @@ export function createEngineSource(options: EngineSourceOptions) {
     const path = await locateEngine("llama-server", where);
     if (path === null) return null;
     const stamp = await stampOf(path);
+    const devices = askDevices(path);
     const knownOptions = await readKnownOptions(path, engineEnvironment(environment, {}), signal);
-    return { path, stamp, knownOptions };
+    return { path, stamp, knownOptions, devices };
+  }
+
+  /** Null: it cannot say. */
+  function askDevices(path: string): Found["devices"] {
+    return { since: steadyNow(), list: listDevices(path, environment).catch(() => null) };
   }
 
   async function prepare(signal: AbortSignal): Promise<void> {
@@ -83,12 +95,13 @@ export function createEngineSource(options: EngineSourceOptions) {
   return {
     state: () => ({ binary: binaryState(), build: found?.stamp ?? "", knownOptions: found?.knownOptions ?? null }),
     path: () => found?.path ?? null,
-    /** Whether it says that there is no device but main memory. Asked at each start of the router: a driver may have come by then. */
+    /** Whether it says that there is no device but main memory. */
     isAlone: async (): Promise<boolean> => {
       const asked = found;
       const canSay = ["fit", "list-devices"].every((option) => asked?.knownOptions?.has(option));
       if (!asked || !canSay || withDevices === asked) return false;
-      const devices = await listDevices(asked.path, environment).catch(() => null);
+      const isFresh = steadyNow() - asked.devices.since < devicesHoldMs;
+      const devices = await (isFresh ? asked.devices : askDevices(asked.path)).list;
       if (devices && devices.length > 0) withDevices = asked;
       return devices?.length === 0;
     },
