@@ -9,6 +9,8 @@ import { systemCode, toGatewayError } from "../core/errors.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { createSerial } from "../core/serial.ts";
 import { steadyNow } from "../core/steady.ts";
+import { fileStamp } from "../state/atomic-file.ts";
+import { repeat } from "../state/repeat.ts";
 import { fileAuthor } from "./changes.ts";
 import { documentBounds, tooLong } from "./document/bounds.ts";
 import { failed, type Parsed, type SourceStatus } from "./document/parse.ts";
@@ -136,7 +138,7 @@ export function watchFileSource(options: FileSourceOptions) {
   /** Reads the file only where it looks another than at the last poll, or something is left to be tried again. */
   async function pollOnce(): Promise<void> {
     const [before, presetBefore] = [polled, polledPreset];
-    [polled, polledPreset] = await Promise.all([stampOf(path), stampOf(options.presetPath)]);
+    [polled, polledPreset] = await Promise.all([fileStamp(path), fileStamp(options.presetPath)]);
     // A closed watcher to which something is added is open again.
     if (closing.signal.aborted) return;
     if (polledPreset !== presetBefore) {
@@ -151,8 +153,7 @@ export function watchFileSource(options: FileSourceOptions) {
   const watcher = watchSaves({ ...options, path }, settleIn);
   // What changed between the first look and the watcher's own has no event.
   watcher.on("ready", () => void settle());
-  const poll = setInterval(() => void pollOnce(), options.pollMs);
-  poll.unref();
+  const stopPolling = repeat(options.pollMs, () => void pollOnce());
 
   return {
     status: () => status,
@@ -162,7 +163,7 @@ export function watchFileSource(options: FileSourceOptions) {
     refresh: settle,
     close: async (): Promise<void> => {
       closing.abort();
-      clearInterval(poll);
+      stopPolling();
       await watcher.close();
       await serialized(async () => undefined);
     },
@@ -195,14 +196,6 @@ function watchSaves(
 /** Of those in the file before: one that leaves it and comes back loses what the API had set for it. */
 function lacksModel(text: Buffer, { current, inFile }: DesiredStore): boolean {
   return current().document.models.some(({ id }) => inFile(id) !== undefined && !text.includes(id));
-}
-
-/** Empty where there is no file. */
-function stampOf(path: string): Promise<string> {
-  return stat(path).then(
-    ({ ino, size, mtimeMs, ctimeMs }) => [ino, size, mtimeMs, ctimeMs].join(" "),
-    () => "",
-  );
 }
 
 /** What the file holds; without that, its state. */

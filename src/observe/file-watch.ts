@@ -1,13 +1,14 @@
 // Detects between two passes, which may be a minute apart, that the model cache's folder, files of the document's models or
 // their sources changed. Polls with stat, a few calls a second: unplugged disks and network shares send no events, a watched
 // folder sends one for each write of our own pulls, and a watched file none after it is replaced. Reads no content.
-import { stat } from "node:fs/promises";
 import { sourceStamp } from "../cache/download/import-source.ts";
 import { identityOf } from "../cache/scan/scan.ts";
 import { equalJson } from "../core/json.ts";
 import type { DesiredState } from "../desired/document/document.ts";
 import { findCached } from "../plan/find-model.ts";
 import { type CachedModel, filesOf, type Observed } from "../plan/observed.ts";
+import { stat } from "../state/files.ts";
+import { repeat } from "../state/repeat.ts";
 import { readEngineFiles } from "./document-files.ts";
 
 /** Runs a check every `everyMs`, one at a time, as a share may hang; call the result to stop. */
@@ -19,10 +20,8 @@ function poll(everyMs: number, check: () => Promise<void>): () => void {
     await check();
     isChecking = false;
   };
-  const timer = setInterval(() => void checkOnce(), everyMs);
-  timer.unref();
   void checkOnce();
-  return () => clearInterval(timer);
+  return repeat(everyMs, () => void checkOnce());
 }
 
 export function watchPlace(folder: string, everyMs: number, onChange: () => void): () => void {

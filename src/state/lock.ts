@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { isJsonObject, parseJson } from "../core/json.ts";
 import { steadyNow } from "../core/steady.ts";
-import { isDiskRefusal, isFull, readIfPresent, stateError, writeState } from "./atomic-file.ts";
+import { fileStamp, isDiskRefusal, isFull, readIfPresent, stateError, writeState } from "./atomic-file.ts";
 import { makeFolder } from "./folder.ts";
 
 export type StateLock = Awaited<ReturnType<typeof lockState>>;
@@ -32,6 +32,8 @@ export async function lockState(stateDir: string) {
   const entry = await ownHolder(newId());
   let text = JSON.stringify(entry);
   let isWritten = false;
+  /** Of the file when it was last read, and was as it should be. */
+  let rightStamp = "";
   const isMine = (found: string | null): boolean => found !== null && holderOf(found).id === entry.id;
   const take = async (): Promise<void> => {
     const holder = await takeFile(path, text, livingHolder);
@@ -51,18 +53,23 @@ export async function lockState(stateDir: string) {
     /** Sets the address under which commands find the gateway; `hold` writes it. */
     announce: (url: string): void => {
       text = JSON.stringify({ ...entry, url });
+      rightStamp = "";
     },
     /** Writes the newest address. Errors: `state_unwritable`, `disk_full`; also where the lock is gone or another's. */
     hold: async (): Promise<void> => {
       try {
         if (!isWritten) return await take();
+        // It is looked at every two seconds and before each write; to read it takes five calls.
+        const stamp = await fileStamp(path);
+        if (stamp !== "" && stamp === rightStamp) return;
         const found = await readIfPresent(path);
-        if (found === text) return;
-        if (isMine(found)) return await writeState(path, text);
-        throw new GatewayError(
-          "state_unwritable",
-          `${path} is gone or another gateway's: put the folder back, or restart the gateway`,
-        );
+        if (found === text) rightStamp = stamp;
+        else if (isMine(found)) await writeState(path, text);
+        else
+          throw new GatewayError(
+            "state_unwritable",
+            `${path} is gone or another gateway's: put the folder back, or restart the gateway`,
+          );
       } catch (error) {
         throw stateError(path, error);
       }

@@ -7,6 +7,7 @@ import { GatewayError, reasonOf, systemCode, toGatewayError } from "../core/erro
 import { parseJson } from "../core/json.ts";
 import { createSerial } from "../core/serial.ts";
 import { readIfPresent, writeState } from "./atomic-file.ts";
+import { repeat } from "./repeat.ts";
 
 export interface StateFolderReport {
   readonly writable: boolean;
@@ -92,7 +93,7 @@ export function createStateFolder(options: {
   let report: StateFolderReport = { writable: true, reason: "Writable", message: `${stateDir} can be written` };
   const wellReport = report;
   let queued: Promise<void> | null = null;
-  let timer: NodeJS.Timeout | undefined;
+  let stopLooking = (): void => undefined;
 
   function set(next: StateFolderReport): void {
     if (next.reason === report.reason && next.message === report.message) return;
@@ -155,10 +156,10 @@ export function createStateFolder(options: {
     look,
     /** Checks it from time to time. */
     start: (everyMs: number): void => {
-      timer = setInterval(() => void look(), everyMs).unref();
+      stopLooking = repeat(everyMs, () => void look());
     },
     stop: (): Promise<void> => {
-      clearInterval(timer);
+      stopLooking();
       return serial(async () => undefined);
     },
   };

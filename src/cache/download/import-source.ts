@@ -1,9 +1,10 @@
 // The local file that a model is imported from, with its shards: where it is, whether it is whole, when it has changed.
 import { constants, type Stats } from "node:fs";
-import { access, stat } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { GatewayError, isAbsent, systemCode } from "../../core/errors.ts";
 import type { ObservedSource } from "../../plan/observed.ts";
+import { stat } from "../../state/files.ts";
 import { isWholeGguf } from "../gguf/metadata.ts";
 import { shardPaths } from "../layout/import-name.ts";
 

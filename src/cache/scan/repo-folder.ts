@@ -1,9 +1,9 @@
 // Reads a repository's folder of the model cache: its refs, revisions and blobs, and what in it cannot be read. Writes nothing.
-import { type Dirent, readFile as readFileOf, type Stats, stat as statOf } from "node:fs";
+import type { Dirent, Stats } from "node:fs";
 import { lstat, readlink } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
-import { promisify } from "node:util";
 import { ignoreAbsent, ignoreDangling, isAbsent, systemCode } from "../../core/errors.ts";
+import { readFile, stat } from "../../state/files.ts";
 import { entriesBelow } from "../../state/folder.ts";
 import { isDigest } from "../layout/layout.ts";
 import type { RepoBlob, RepoFiles, RepoLink } from "../report/repo-files.ts";
@@ -23,9 +23,6 @@ export interface RepoFolder extends Pick<RepoFiles, "refs" | "snapshots" | "blob
 }
 
 const nothing = { refs: [], snapshots: [], hasFolderLink: false, blobs: [], places: [], stamp: null };
-
-/** Those of `node:fs/promises` take twice the processor time. */
-const [stat, readFile] = [promisify(statOf), promisify(readFileOf)];
 
 interface Entry {
   readonly place: string;

@@ -1,11 +1,12 @@
 // Reads the hub cache folder: its models, and a signature of what the router could serve. Writes nothing.
 import { createHash } from "node:crypto";
-import { readdir, stat } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { GatewayError, ignoreDangling, reasonOf, systemCode } from "../../core/errors.ts";
 import { type FileFacts, type FoundModel, modelsIn, noFacts } from "../../plan/cached-models.ts";
 import type { CachedModel, CacheSnapshot, InventoryEntry, Knowable } from "../../plan/observed.ts";
 import { storedFile } from "../../plan/removals.ts";
+import { stat } from "../../state/files.ts";
 import { readGgufFacts } from "../gguf/metadata.ts";
 import type { CachedRepo } from "../layout/cached-repo.ts";
 import { contentKey, type Snapshot, type SnapshotFile } from "../layout/models.ts";

@@ -28,17 +28,23 @@ interface Found {
   /** See {@link stampOf}. */
   readonly stamp: string | null;
   readonly knownOptions: ReadonlySet<string> | null;
-  /** Asked along with its options, for the start that follows: one after the other they took 60 ms each of the gateway's own start. */
-  readonly devices: { readonly since: number; readonly list: Promise<readonly EngineDevice[] | null> };
 }
 
-/** ms for which the list of devices holds: a driver may come. */
+interface AskedDevices {
+  readonly at: number;
+  /** Null: it cannot say. */
+  readonly list: Promise<readonly EngineDevice[] | null>;
+}
+
+/** ms for which the list of devices is that of the start that follows: later a driver may have come. */
 const devicesHoldMs = 2_000;
 
 export function createEngineSource(options: EngineSourceOptions) {
   const { explicit, enginesDir, environment, onProgress, onChange } = options;
   const where = { explicit, pathVariable: environment["PATH"] ?? "", enginesDir };
   let found: Found | null = null;
+  /** Along with its options, for the start that follows: one after the other they took 60 ms each. */
+  let askedDevices: AskedDevices | null = null;
   /** One that has computed with more than main memory. */
   let withDevices: Found | null = null;
   /** Why there is none. */
@@ -51,14 +57,13 @@ export function createEngineSource(options: EngineSourceOptions) {
     const path = await locateEngine("llama-server", where);
     if (path === null) return null;
     const stamp = await stampOf(path);
-    const devices = askDevices(path);
+    askedDevices = askDevices(path);
     const knownOptions = await readKnownOptions(path, engineEnvironment(environment, {}), signal);
-    return { path, stamp, knownOptions, devices };
+    return { path, stamp, knownOptions };
   }
 
-  /** Null: it cannot say. */
-  function askDevices(path: string): Found["devices"] {
-    return { since: steadyNow(), list: listDevices(path, environment).catch(() => null) };
+  function askDevices(path: string): AskedDevices {
+    return { at: steadyNow(), list: listDevices(path, environment).catch(() => null) };
   }
 
   async function prepare(signal: AbortSignal): Promise<void> {
@@ -95,13 +100,15 @@ export function createEngineSource(options: EngineSourceOptions) {
   return {
     state: () => ({ binary: binaryState(), build: found?.stamp ?? "", knownOptions: found?.knownOptions ?? null }),
     path: () => found?.path ?? null,
-    /** Whether it says that there is no device but main memory. */
+    /** Whether it says that there is no device but main memory. Asked at each start of the router: a driver may have come by then. */
     isAlone: async (): Promise<boolean> => {
       const asked = found;
       const canSay = ["fit", "list-devices"].every((option) => asked?.knownOptions?.has(option));
       if (!asked || !canSay || withDevices === asked) return false;
-      const isFresh = steadyNow() - asked.devices.since < devicesHoldMs;
-      const devices = await (isFresh ? asked.devices : askDevices(asked.path)).list;
+      const early = askedDevices;
+      askedDevices = null;
+      const isInTime = early !== null && steadyNow() - early.at < devicesHoldMs;
+      const devices = await (isInTime ? early : askDevices(asked.path)).list;
       if (devices && devices.length > 0) withDevices = asked;
       return devices?.length === 0;
     },
