@@ -2,6 +2,7 @@
 // reconciler each second, beside a gateway that has nothing else to do, before and after. The hub has the lowest priority: it is another machine
 // in real life, and here it takes a core's whole time. TMPDIR in memory (/dev/shm) leaves out the disk, which slows the pull.
 // Argument: megabytes (4096).
+import { cleanUp, withCleanUp } from "../support/clean-up.ts";
 import { judge, quantile } from "./goals.ts";
 import { startHub } from "./hub-process.ts";
 import { type Answers, ask } from "./wire/load.ts";
@@ -9,8 +10,6 @@ import { startTargets, type Target } from "./wire/targets.ts";
 
 const [megabytes = "4096"] = process.argv.slice(3);
 const model = "acme/big-GGUF:Q8_0";
-const undo: (() => Promise<void>)[] = [];
-
 const p99 = ({ totals }: Answers): number => quantile(totals, 0.99);
 
 async function running({ port, headers }: Target): Promise<boolean> {
@@ -29,11 +28,11 @@ async function call({ port, headers }: Target, models: object): Promise<void> {
   if (!answer.ok) throw new Error(await answer.text());
 }
 
-try {
+await withCleanUp(async (t) => {
   const { hub, stop } = await startHub(Number(megabytes) * 1024 * 1024, 0, 19);
-  undo.push(stop);
+  cleanUp(t, stop);
   const env = { HF_ENDPOINT: hub.endpoint, GATEWAY_RESYNC: "1" };
-  const targets = await startTargets({ after: (step) => void undo.unshift(step) }, { env });
+  const targets = await startTargets(t, { env });
   const gateway = targets.find(({ name }) => name === "gateway");
   if (!gateway) throw new Error("no gateway");
   const batch = (): Promise<Answers> => ask(gateway, { stream: false }, 500, 1);
@@ -64,6 +63,4 @@ try {
   const show = (values: readonly number[]): string =>
     `${middle(values).toFixed(2)} (${Math.min(...values).toFixed(2)}–${Math.max(...values).toFixed(2)}, ${values.length} times)`;
   console.log(`p99 of 500 chats, ms: idle ${show(idle)}; while pulling ${show(busy)}; ${verdict}`);
-} finally {
-  for (const step of undo) await step();
-}
+});

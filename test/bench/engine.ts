@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../src/engines/process/free-port.ts";
-import { cleanUp, type Ending } from "../support/clean-up.ts";
+import { cleanUp, type Ending, withCleanUp } from "../support/clean-up.ts";
 import { installedServer } from "../support/engine.ts";
 import { until } from "../support/scratch.ts";
 import { type Goal, inTurn, judge, quantile } from "./goals.ts";
@@ -100,15 +100,11 @@ async function measure({ name, what, count, connections, figure, unit, goal }: R
 }
 
 const rounds = Number(process.argv[3] ?? 5);
-const undo: (() => Promise<void>)[] = [];
-try {
-  const t: Ending = { after: (step) => void undo.push(step) };
+await withCleanUp(async (t) => {
   const root = await mkdtemp(join(tmpdir(), "gateway-bench-"));
   cleanUp(t, () => rm(root, { recursive: true, force: true }));
   const gateway = await startGateway(t, root, { engine: installedServer });
   const router = await startRouter(t, root, gateway);
   console.log("| | router | gateway | ratio (range) | goal |\n|---|---:|---:|---:|---|");
   for (const row of rows) await measure(row, [router, gateway]);
-} finally {
-  for (const step of undo.toReversed()) await step();
-}
+});

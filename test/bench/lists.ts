@@ -1,18 +1,15 @@
 // How long the gateway takes for what it says of all models, with 1,000 in its cache and 200 in its document. Most of it is one piece,
 // in which no stream goes on.
 
+import { withCleanUp } from "../support/clean-up.ts";
 import { judge, quantile } from "./goals.ts";
 import { startTargets } from "./wire/targets.ts";
 
 const repetitions = 25;
 const addresses = ["/beta/v1/models", "/alpha/api/tags", "/alpha/api/ps", "/status", "/metrics"];
 
-const undo: (() => Promise<void>)[] = [];
-try {
-  const targets = await startTargets(
-    { after: (step: () => Promise<void>) => void undo.push(step) },
-    { withFull: true },
-  );
+await withCleanUp(async (t) => {
+  const targets = await startTargets(t, { pairs: 1 });
   const full = targets.find(({ name }) => name === "full");
   if (!full) throw new Error("no gateway with 1,000 models was started");
   console.log("| | first | median (range) | kB | goal |\n|---|---:|---:|---:|---|");
@@ -32,6 +29,4 @@ try {
     const verdict = judge(address, "ms of 1,000 models", middle, { most: 100 }, { later });
     console.log(`| ${address} | ${first.toFixed(0)} ms | ${range} | ${(bytes / 1e3).toFixed(0)} | ${verdict} |`);
   }
-} finally {
-  for (const step of undo) await step();
-}
+});

@@ -30,3 +30,13 @@ export function cleanUp(t: Ending, step: Step): void {
     if (failures.length > 0) throw failures[0];
   });
 }
+
+/** For what is no test: undoes what the work set up once it has ended. */
+export async function withCleanUp(work: (t: Ending) => Promise<void>): Promise<void> {
+  let undo = async (): Promise<void> => undefined;
+  try {
+    await work({ after: (fn) => void (undo = fn) });
+  } finally {
+    await undo();
+  }
+}

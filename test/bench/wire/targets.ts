@@ -35,11 +35,9 @@ const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, i
 const chats = "/v1/chat/completions";
 const node = [process.execPath, "--max-semi-space-size=4"] as const;
 
-const pairsOfFull = 3;
-
 interface TargetsOptions {
-  /** Also gateways that have a lot to hold, and as many that have little: one process takes a tenth more than another of its kind. */
-  readonly withFull?: boolean;
+  /** Also so many gateways that have a lot to hold, and as many that have little. */
+  readonly pairs?: number;
   /** Of the gateways. */
   readonly env?: Readonly<Record<string, string>>;
   /** A path; null: the one for Node. */
@@ -48,7 +46,7 @@ interface TargetsOptions {
 
 export async function startTargets(
   t: Ending,
-  { withFull = false, env = {}, emulator: program = null }: TargetsOptions = {},
+  { pairs: count = 0, env = {}, emulator: program = null }: TargetsOptions = {},
 ): Promise<readonly Target[]> {
   const root = await mkdtemp(join(tmpdir(), "gateway-bench-"));
   cleanUp(t, () => rm(root, { recursive: true, force: true }));
@@ -57,7 +55,7 @@ export async function startTargets(
   const engine = standIn(root, emulator.port);
   const small = await startGateway(t, join(root, "small"), { engine, env });
   const pairs: Target[] = [];
-  for (let pair = 0; withFull && pair < pairsOfFull; pair++)
+  for (let pair = 0; pair < count; pair++)
     for (const name of ["full", "empty"])
       pairs.push({
         ...(await startGateway(t, join(root, `${name}-${pair}`), { engine, isFull: name === "full", env })),
