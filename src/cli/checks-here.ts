@@ -29,7 +29,9 @@ export async function findEngine(settings: Settings): Promise<EngineHere | null>
     onProgress: () => undefined,
     onChange: () => undefined,
   });
-  await engine.prepare(new AbortController().signal);
+  const over = new AbortController();
+  await engine.prepare(over.signal);
+  over.abort();
   const path = engine.path();
   const problem = engine.problem();
   // One that is named is to be used; without a name there may be none.

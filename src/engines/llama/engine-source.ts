@@ -57,13 +57,13 @@ export function createEngineSource(options: EngineSourceOptions) {
     const path = await locateEngine("llama-server", where);
     if (path === null) return null;
     const stamp = await stampOf(path);
-    askedDevices = askDevices(path);
+    askedDevices = askDevices(path, signal);
     const knownOptions = await readKnownOptions(path, engineEnvironment(environment, {}), signal);
     return { path, stamp, knownOptions };
   }
 
-  function askDevices(path: string): AskedDevices {
-    return { at: steadyNow(), list: listDevices(path, environment).catch(() => null) };
+  function askDevices(path: string, signal?: AbortSignal): AskedDevices {
+    return { at: steadyNow(), list: listDevices(path, environment, signal).catch(() => null) };
   }
 
   async function prepare(signal: AbortSignal): Promise<void> {
@@ -119,7 +119,10 @@ export function createEngineSource(options: EngineSourceOptions) {
       const hint = failure.code === "engine_missing" ? byCommand : failure.hint;
       return { reason: failure.reason, message: `${failure.message}. ${hint}` };
     },
-    /** Finds the engine, or installs it where that is allowed; never throws, see `problem`. */
+    /**
+     * Finds the engine, or installs it where that is allowed; never throws, see `problem`. The signal also ends its question for devices,
+     * which goes on: a driver may hang.
+     */
     prepare: (signal: AbortSignal) => (preparation = prepare(signal)),
     /** Resolves once the current preparation, if any, has ended. */
     settled: () => preparation,
