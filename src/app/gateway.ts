@@ -121,8 +121,6 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
     if (isServing && settings.stopDelayMs > 0) await delay(settings.stopDelayMs);
   };
   try {
-    // The engine says what it can do while the port opens.
-    void core.engine.prepare(stopping);
     const url = await listen(app, settings);
     lock.announce(url);
     core.logger.info({ url }, "the port is open");
@@ -134,6 +132,7 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
     loop.start();
     const wait = { generation: 0, timeoutMs: settings.startTimeoutMs, test: () => true };
     await loop.waitFor({ ...wait, signal: signal ?? stopping });
+    void core.engine.prepare(stopping);
     isServing = true;
     const needsKey = (): boolean => !isLoopback(settings.host) || keys.areRequired();
     return { url, journal: core.journal, status, needsKey, stop };

@@ -29,9 +29,7 @@ export async function findEngine(settings: Settings): Promise<EngineHere | null>
     onProgress: () => undefined,
     onChange: () => undefined,
   });
-  const over = new AbortController();
-  await engine.prepare(over.signal);
-  over.abort();
+  await engine.prepare(new AbortController().signal);
   const path = engine.path();
   const problem = engine.problem();
   // One that is named is to be used; without a name there may be none.

@@ -38,8 +38,7 @@ export async function offlinePlan(
   const parts = await openOffline(settings, file);
   const { hasFile, store, engine, hub, askHub, observerOf } = parts;
   if (!hasFile) throw noDocument(settings);
-  const over = new AbortController();
-  await engine.prepare(over.signal);
+  await engine.prepare(new AbortController().signal);
   const observed = await observerOf(null).observe();
   const running: RunningAction[] = [];
   const whole = await wholePlan({
@@ -57,6 +56,7 @@ export async function offlinePlan(
   });
   const facts = createMemoryFacts(parts);
   await facts.see(store.current().document, observed);
+  const over = new AbortController();
   const memory = await plannedMemory(facts, createHubNeeds({ hub, memory: facts, over: over.signal }), observed, whole);
   over.abort();
   await Promise.all([hub.close(), facts.close()]);

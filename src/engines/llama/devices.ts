@@ -16,12 +16,10 @@ const mebibyte = 1024 * 1024;
 export async function listDevices(
   server: string,
   environment: Readonly<Record<string, string | undefined>>,
-  signal?: AbortSignal,
 ): Promise<readonly EngineDevice[]> {
   const { stdout } = await promisify(execFile)(server, ["--list-devices"], {
     env: engineEnvironment(environment, {}),
     timeout: timeoutMs,
-    ...(signal && { signal }),
   });
   return parseDevices(stdout);
 }

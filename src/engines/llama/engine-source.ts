@@ -3,12 +3,11 @@ import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import { GatewayError, toGatewayError } from "../../core/errors.ts";
-import { steadyNow } from "../../core/steady.ts";
 import type { BinaryState } from "../../plan/observed.ts";
 import type { InstallProgress } from "../install/build.ts";
 import { locateEngine } from "../install/locate.ts";
 import { engineEnvironment } from "../process/engine-environment.ts";
-import { type EngineDevice, listDevices } from "./devices.ts";
+import { listDevices } from "./devices.ts";
 
 export type EngineSource = ReturnType<typeof createEngineSource>;
 
@@ -30,21 +29,10 @@ interface Found {
   readonly knownOptions: ReadonlySet<string> | null;
 }
 
-interface AskedDevices {
-  readonly at: number;
-  /** Null: it cannot say. */
-  readonly list: Promise<readonly EngineDevice[] | null>;
-}
-
-/** ms for which the list of devices is that of the start that follows: later a driver may have come. */
-const devicesHoldMs = 2_000;
-
 export function createEngineSource(options: EngineSourceOptions) {
   const { explicit, enginesDir, environment, onProgress, onChange } = options;
   const where = { explicit, pathVariable: environment["PATH"] ?? "", enginesDir };
   let found: Found | null = null;
-  /** Along with its options, for the start that follows: one after the other they took 60 ms each. */
-  let askedDevices: AskedDevices | null = null;
   /** One that has computed with more than main memory. */
   let withDevices: Found | null = null;
   /** Why there is none. */
@@ -57,13 +45,8 @@ export function createEngineSource(options: EngineSourceOptions) {
     const path = await locateEngine("llama-server", where);
     if (path === null) return null;
     const stamp = await stampOf(path);
-    askedDevices = askDevices(path, signal);
     const knownOptions = await readKnownOptions(path, engineEnvironment(environment, {}), signal);
     return { path, stamp, knownOptions };
-  }
-
-  function askDevices(path: string, signal?: AbortSignal): AskedDevices {
-    return { at: steadyNow(), list: listDevices(path, environment, signal).catch(() => null) };
   }
 
   async function prepare(signal: AbortSignal): Promise<void> {
@@ -105,10 +88,7 @@ export function createEngineSource(options: EngineSourceOptions) {
       const asked = found;
       const canSay = ["fit", "list-devices"].every((option) => asked?.knownOptions?.has(option));
       if (!asked || !canSay || withDevices === asked) return false;
-      const early = askedDevices;
-      askedDevices = null;
-      const isInTime = early !== null && steadyNow() - early.at < devicesHoldMs;
-      const devices = await (isInTime ? early : askDevices(asked.path)).list;
+      const devices = await listDevices(asked.path, environment).catch(() => null);
       if (devices && devices.length > 0) withDevices = asked;
       return devices?.length === 0;
     },
@@ -119,10 +99,7 @@ export function createEngineSource(options: EngineSourceOptions) {
       const hint = failure.code === "engine_missing" ? byCommand : failure.hint;
       return { reason: failure.reason, message: `${failure.message}. ${hint}` };
     },
-    /**
-     * Finds the engine, or installs it where that is allowed; never throws, see `problem`. The signal also ends its question for devices,
-     * which goes on: a driver may hang.
-     */
+    /** Finds the engine, or installs it where that is allowed; never throws, see `problem`. */
     prepare: (signal: AbortSignal) => (preparation = prepare(signal)),
     /** Resolves once the current preparation, if any, has ended. */
     settled: () => preparation,

@@ -1,13 +1,11 @@
 // Which engine is used, how its coming, going and replacement are noticed, and what of our environment it gets.
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { createEngineSource, type EngineSource } from "../../../../src/engines/llama/engine-source.ts";
 import { engineEnvironment } from "../../../../src/engines/process/engine-environment.ts";
-import { isRunning } from "../../../support/processes.ts";
-import { scratchFolder, until } from "../../../support/scratch.ts";
+import { scratchFolder } from "../../../support/scratch.ts";
 
 const signal = new AbortController().signal;
 
@@ -153,24 +151,6 @@ describe("the engine", () => {
     assert.equal(await source.isAlone(), false);
     await rm(list);
     assert.equal(await source.isAlone(), false);
-  });
-
-  it("whose list of devices hangs holds up nothing, and is ended with what asked", async (t) => {
-    const { root, bin, source } = await looking(t);
-    const pidFile = join(root, "pid");
-    await mkdir(bin);
-    const hang = `echo $$ > '${pidFile}.new'; /bin/mv '${pidFile}.new' '${pidFile}'; exec /bin/sleep 60`;
-    const script = `#!/bin/sh\nif [ "$1" = --list-devices ]; then ${hang}; fi\necho '-c, --ctx-size N  size'\n`;
-    await writeFile(join(bin, "llama-server"), script, { mode: 0o755 });
-    const asking = new AbortController();
-    await source.prepare(asking.signal);
-    assert.equal(source.state().binary, "present");
-    await until("it is asked for its devices", () => existsSync(pidFile));
-    const pid = Number(await readFile(pidFile, "utf8"));
-    assert.ok(await isRunning(pid));
-    asking.abort();
-    // Within less than its own time limit.
-    await until("the question is over", async () => !(await isRunning(pid)), 5_000);
   });
 
   it("that cannot list its devices may have some", async (t) => {
