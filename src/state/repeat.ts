@@ -1,18 +1,20 @@
-// Looks at files again and again. Those that have the same interval are made at the same moment: to wake the process for each of
-// them, 100 ms apart, cost a gateway at rest more processor time than the looks themselves.
-import { steadyNow } from "../core/steady.ts";
+// Looks at files again and again. Those that have the same interval are looked at in the same moment: at rest each wake-up of the
+// process costs more than what it is for.
 
-/** Calls `look` at each multiple of `everyMs`, without keeping the process alive; call the result to stop. */
+/**
+ * Calls `look` every `everyMs`, counted from the start of the process, without keeping it alive; call the result to stop. Not by the
+ * clock: gateways that share a disk would all ask it at once.
+ */
 export function repeat(everyMs: number, look: () => void): () => void {
-  let at = steadyNow();
+  let at = performance.now();
   let timer: NodeJS.Timeout;
   function goOn(): void {
     // A timer may fire a ms early.
-    at = (Math.floor(Math.max(at, steadyNow()) / everyMs) + 1) * everyMs;
+    at = (Math.floor(Math.max(at, performance.now()) / everyMs) + 1) * everyMs;
     timer = setTimeout(() => {
       goOn();
       look();
-    }, at - steadyNow()).unref();
+    }, at - performance.now()).unref();
   }
   goOn();
   return () => clearTimeout(timer);
