@@ -9,7 +9,7 @@ import { systemCode, toGatewayError } from "../core/errors.ts";
 import { noneAllowed, type PresetAllow } from "../core/preset-keys.ts";
 import { createSerial } from "../core/serial.ts";
 import { steadyNow } from "../core/steady.ts";
-import { fileStamp } from "../state/atomic-file.ts";
+import { fileStamp } from "../state/files.ts";
 import { repeat } from "../state/repeat.ts";
 import { fileAuthor } from "./changes.ts";
 import { documentBounds, tooLong } from "./document/bounds.ts";

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { GatewayError, systemCode } from "../core/errors.ts";
-import { readFile, stat } from "./files.ts";
+import { readFile } from "./files.ts";
 import { syncFolder } from "./folder.ts";
 
 /**
@@ -52,14 +52,6 @@ export async function readBytesIfPresent(path: string): Promise<Buffer | null> {
     if (systemCode(error) === "ENOENT") return null;
     throw error;
   }
-}
-
-/** Changes with the file; empty where there is none. */
-export function fileStamp(path: string): Promise<string> {
-  return stat(path).then(
-    ({ ino, size, mtimeMs, ctimeMs }) => [ino, size, mtimeMs, ctimeMs].join(" "),
-    () => "",
-  );
 }
 
 /** Whether the disk has no space left, or none for this user. */

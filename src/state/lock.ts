@@ -7,7 +7,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { GatewayError, systemCode } from "../core/errors.ts";
 import { isJsonObject, parseJson } from "../core/json.ts";
 import { steadyNow } from "../core/steady.ts";
-import { fileStamp, isDiskRefusal, isFull, readIfPresent, stateError, writeState } from "./atomic-file.ts";
+import { isDiskRefusal, isFull, readIfPresent, stateError, writeState } from "./atomic-file.ts";
+import { fileStamp } from "./files.ts";
 import { makeFolder } from "./folder.ts";
 
 export type StateLock = Awaited<ReturnType<typeof lockState>>;

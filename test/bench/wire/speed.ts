@@ -1,6 +1,5 @@
 // What the gateway costs beside a bare proxy of the same platform, nginx, haproxy and the model's process itself: the same requests to each
 // in turn, several rounds after one to warm up, reported as ratios. Processor time is the steadiest figure. Arguments: rounds (5), names of rows (all).
-
 import { withCleanUp } from "../../support/clean-up.ts";
 import { processorTime, residentMegabytes } from "../../support/processes.ts";
 import { type Goal, inTurn, judge, quantile } from "../goals.ts";
@@ -195,11 +194,12 @@ await withCleanUp(async (t) => {
   if (programs) ask = (...asked) => askBy(programs.load, ...asked);
   console.log(`Client and emulator: ${programs ? "C++" : "Node, as there is no C++ compiler (c++)"}.`);
   const emulator = programs?.emulator ?? null;
-  const isFull = ({ ratio }: Row): boolean => ratio === full.ratio;
-  // By themselves: gateways that have a lot to hold look at it while others are measured.
-  for (const [part, pairs] of [
-    [chosen.filter((row) => !isFull(row)), 0],
-    [chosen.filter(isFull), pairsOfFull],
-  ] as const)
+  const withFull = chosen.filter(({ ratio }) => ratio === full.ratio);
+  const others = chosen.filter((row) => !withFull.includes(row));
+  const measured = async (part: readonly Row[], pairs: number): Promise<void> => {
     if (part.length > 0) await withCleanUp(async (own) => run(part, await startTargets(own, { pairs, emulator })));
+  };
+  await measured(others, 0);
+  // By themselves: gateways that have a lot to hold look at it while others are measured.
+  await measured(withFull, pairsOfFull);
 });
