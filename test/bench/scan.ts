@@ -33,16 +33,6 @@ async function timed(what: string, work: () => unknown, goalMs?: number): Promis
   console.log(`${what}: first ${first.toFixed(1)} ms, then ${middle.toFixed(1)} ms (${range}), ${cpuTime}${verdict}`);
 }
 
-const url = `data:image/png;base64,${"iVBORw0K".repeat(2.5e6)}`;
-const content = [{ type: "image_url", image_url: { url } }];
-const body = Buffer.from(JSON.stringify({ messages: [{ role: "user", content }], model: "m" }));
-await timed("a body with 20 MB of image, scanned", () => scanBody(body, ["model", "stream"]));
-await timed("the same, parsed", () => JSON.parse(body.toString()) as unknown);
-
-const models = Array.from({ length: 200 }, (_, at) => `acme/model-${at}:Q8_0`);
-const [report, parts] = [reportOf(models), asked(models)];
-await timed("a scrape of 200 models that were all asked", () => metricsText(scrapedFrom(report, parts).samples), 5);
-
 const cacheDir = await mkdtemp(join(tmpdir(), "gateway-bench-"));
 try {
   const ids = await fillCache(cacheDir);
@@ -61,3 +51,14 @@ try {
 } finally {
   await rm(cacheDir, { recursive: true, force: true });
 }
+
+// After the scans: each would wait for the collection of 20 MB that was parsed.
+const url = `data:image/png;base64,${"iVBORw0K".repeat(2.5e6)}`;
+const content = [{ type: "image_url", image_url: { url } }];
+const body = Buffer.from(JSON.stringify({ messages: [{ role: "user", content }], model: "m" }));
+await timed("a body with 20 MB of image, scanned", () => scanBody(body, ["model", "stream"]));
+await timed("the same, parsed", () => JSON.parse(body.toString()) as unknown);
+
+const models = Array.from({ length: 200 }, (_, at) => `acme/model-${at}:Q8_0`);
+const [report, parts] = [reportOf(models), asked(models)];
+await timed("a scrape of 200 models that were all asked", () => metricsText(scrapedFrom(report, parts).samples), 5);
