@@ -109,6 +109,8 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
   const stopping = running.stopping.signal;
   // Each request that waits, each response in flight listens to one of them.
   setMaxListeners(0, stopping, running.cutOff.signal);
+  // On the other core, while this one opens the port.
+  void core.engine.prepare(stopping);
   const app = createServer(running);
   const stop = (): Promise<void> => {
     stoppingSince ??= Date.now();
@@ -132,7 +134,6 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
     loop.start();
     const wait = { generation: 0, timeoutMs: settings.startTimeoutMs, test: () => true };
     await loop.waitFor({ ...wait, signal: signal ?? stopping });
-    void core.engine.prepare(stopping);
     isServing = true;
     const needsKey = (): boolean => !isLoopback(settings.host) || keys.areRequired();
     return { url, journal: core.journal, status, needsKey, stop };

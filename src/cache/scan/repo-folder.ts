@@ -1,6 +1,6 @@
 // Reads a repository's folder of the model cache: its refs, revisions and blobs, and what in it cannot be read. Writes nothing.
-import type { Dirent, Stats } from "node:fs";
-import { lstat, readlink } from "node:fs/promises";
+import { constants, type Dirent, type Stats } from "node:fs";
+import { access, lstat, readlink } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { ignoreAbsent, ignoreDangling, isAbsent, systemCode } from "../../core/errors.ts";
 import { readFile, stat } from "../../state/files.ts";
@@ -47,7 +47,7 @@ export async function readRepoFolder(
     return code;
   }
 
-  const listed = await listFolder(root).catch((error: unknown) => (isAbsent(error) ? null : note(error)));
+  const listed = await listFolder(root, withBlobs).catch(note);
   if (listed === null) return null;
   if (typeof listed === "string") return { ...nothing, faults, failure: listed };
   const entries = await Promise.all(
@@ -63,6 +63,13 @@ export async function readRepoFolder(
       return { place, isLink, target };
     }),
   );
+  if (entries.some(isDangling)) {
+    // What lies in a folder of blobs that cannot be searched is not gone, and must not be pulled again.
+    const failure = await access(join(root, "blobs"), constants.X_OK).catch((error: unknown) =>
+      isAbsent(error) ? undefined : note(error),
+    );
+    if (failure !== undefined) return { ...nothing, faults: faults.slice(-1), failure };
+  }
   const refs = await refsOf(root, entries);
   // Before the links are read: a stamp may be older than what it stands for, never newer.
   const stamp = withBlobs ? null : stampOf(entries, refs);
@@ -88,26 +95,28 @@ export async function readRepoFolder(
  */
 function stampOf(entries: readonly Entry[], refs: RepoFiles["refs"]): string | null {
   const lines = refs.map(({ name, commit }) => `${name} ${commit}`);
-  for (const { place, isLink, target } of entries) {
-    if (isLink && target === null) return null;
+  for (const entry of entries) {
+    if (isDangling(entry)) return null;
+    const { place, target } = entry;
     lines.push(target ? `${place} ${inodeOf(target)} ${target.size} ${target.mtimeMs} ${target.ctimeMs}` : place);
   }
   return lines.join("\n");
+}
+
+function isDangling({ isLink, target }: Entry): boolean {
+  return isLink && target === null;
 }
 
 function isOfRevision({ place }: Entry): boolean {
   return /^snapshots\/[^/]*\//.test(place);
 }
 
-/** All entries below that are no folders. A person may have moved revisions or blobs to another disk; no other link is followed. */
-async function listFolder(root: string): Promise<Dirent[]> {
-  const entries = await entriesBelow(root);
-  const moved = entries.filter(
-    (entry) =>
-      entry.parentPath === root && entry.isSymbolicLink() && ["snapshots", "blobs", "refs"].includes(entry.name),
-  );
-  for (const { name } of moved) entries.push(...((await entriesBelow(join(root, name)).catch(ignoreAbsent)) ?? []));
-  return entries.filter((entry) => !entry.isDirectory());
+/** All entries that are no folders; null if there are no folders at all. A person may have moved revisions or blobs to another disk; no other link is followed. */
+async function listFolder(root: string, withBlobs: boolean): Promise<Dirent[] | null> {
+  const folders = withBlobs ? ["blobs", "refs", "snapshots"] : ["refs", "snapshots"];
+  const found = await Promise.all(folders.map((name) => entriesBelow(join(root, name)).catch(ignoreAbsent)));
+  if (found.every((entries) => entries === null)) return null;
+  return found.flatMap((entries) => entries?.filter((entry) => !entry.isDirectory()) ?? []);
 }
 
 async function blobsOf(root: string, entries: readonly Entry[]): Promise<RepoBlob[]> {
