@@ -16,6 +16,7 @@ import { type LicenseKeys, openLicenseKeys } from "../keys/license-keys.ts";
 import type { Settings } from "../settings/settings.ts";
 import { removeTemporaries } from "../state/atomic-file.ts";
 import { lockState, requireUnlocked } from "../state/lock.ts";
+import { lookMs } from "../state/repeat.ts";
 import type { Journal } from "../status/journal.ts";
 import type { StatusReport } from "../status/report.ts";
 import { type Core, createCore } from "./core.ts";
@@ -43,10 +44,6 @@ export interface GatewayOptions {
   readonly pulls?: PullTimes;
 }
 
-/** Filesystems without events: how often gateway.yaml is checked anyway. */
-const filePollMs = 2_000;
-/** How often the state folder is checked. */
-const stateCheckMs = 2_000;
 /** ms for error frames and other last bytes to be sent. */
 const flushMs = 250;
 
@@ -102,7 +99,7 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
       onPreset: loop.wakeLater,
       onStatus: (found) => events.emit("sourceChecked", found),
       warn: core.warn,
-      pollMs: filePollMs,
+      pollMs: lookMs,
     }),
   };
   const { files, status } = running;
@@ -128,7 +125,7 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
     core.logger.info({ url }, "the port is open");
     await files.check();
     await core.stateFolder.look();
-    core.stateFolder.start(stateCheckMs);
+    core.stateFolder.start(lookMs);
     watchCache(core, stopping);
     await keepPartialsClean(core);
     loop.start();

@@ -13,6 +13,7 @@ import { firstDocument } from "../starter/first-document.ts";
 import { starterFileName, starterModel } from "../starter/starter-model.ts";
 import { isDiskRefusal, writeAtomic } from "../state/atomic-file.ts";
 import { makeFolder } from "../state/folder.ts";
+import { lookMs } from "../state/repeat.ts";
 import type { Core } from "./core.ts";
 import type { Base } from "./events.ts";
 
@@ -78,15 +79,12 @@ async function removeLeftoverPartials({ settings, store, gatewayId, logger, warn
   }
 }
 
-const placeCheckMs = 2_000;
-const fileCheckMs = 2_000;
-
 /** Wakes the loop when the folder of the model cache comes or goes, or a model's file changes, until the signal aborts. */
 export function watchCache({ settings, loop }: Core, signal: AbortSignal): void {
   const watches = [
-    watchPlace(settings.cacheDir, placeCheckMs, () => loop.wake()),
+    watchPlace(settings.cacheDir, lookMs, () => loop.wake()),
     watchFiles({
-      everyMs: fileCheckMs,
+      everyMs: lookMs,
       configPath: settings.configPath,
       last: loop.last,
       onModel: () => loop.wake(),

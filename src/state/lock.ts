@@ -60,7 +60,7 @@ export async function lockState(stateDir: string) {
     hold: async (): Promise<void> => {
       try {
         if (!isWritten) return await take();
-        // It is looked at every two seconds and before each write; to read it takes five calls.
+        // It is looked at every few seconds and before each write; to read it takes five calls.
         const stamp = await fileStamp(path);
         if (stamp !== "" && stamp === rightStamp) return;
         const found = await readIfPresent(path);

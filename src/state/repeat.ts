@@ -1,5 +1,8 @@
-// Looks at files again and again. Those that have the same interval are looked at in the same moment: at rest each wake-up of the
-// process costs more than what it is for.
+// Looks again and again at what sends no events. Looks of the same interval are made in the same moment: at rest each wake-up of the
+// process costs as much as what it is for.
+
+/** ms between two looks: half of the interval of the engine's health check, which so needs no wake-up of its own. */
+export const lookMs = 2_500;
 
 /**
  * Calls `look` every `everyMs`, counted from the start of the process, without keeping it alive; call the result to stop. Not by the

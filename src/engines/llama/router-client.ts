@@ -3,6 +3,7 @@ import { GatewayError, reasonOf } from "../../core/errors.ts";
 import { eachEvent, LineBlocks } from "../../core/event-stream.ts";
 import { parseJson } from "../../core/json.ts";
 import type { RouterModel } from "../../plan/observed.ts";
+import { lookMs } from "../../state/repeat.ts";
 import { askServer, type EngineAnswer, type Question, unshared } from "./ask-server.ts";
 import { Connection } from "./connections.ts";
 import { isHealthyNow } from "./health.ts";
@@ -18,7 +19,8 @@ export interface RouterEvent {
 const answerMs = 5_000;
 /** Its list responds in milliseconds, also during loads; the loop waits for it. */
 const listMs = 2_000;
-const healthMs = 2_000;
+/** A timer that was cleared wakes the process all the same: so in the moment of the next look. */
+const healthMs = lookMs;
 const wakeMs = 250;
 
 interface ListedModel {

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { toGatewayError } from "../../core/errors.ts";
 import type { RouterModel, RouterSnapshot } from "../../plan/observed.ts";
+import { repeat } from "../../state/repeat.ts";
 import type { Instances } from "./instances.ts";
 import type { RouterEvent } from "./router-client.ts";
 import type { RouterProcess } from "./router-process.ts";
@@ -126,8 +127,10 @@ export function createRouterList({ process, client, key }: RouterProcess, option
     /** Follows events, and checks its health. */
     follow: (): void => {
       void watch();
-      const timer = setInterval(() => void ping(), options.pingMs).unref();
-      over.signal.addEventListener("abort", () => clearInterval(timer));
+      over.signal.addEventListener(
+        "abort",
+        repeat(options.pingMs, () => void ping()),
+      );
     },
     stop: () => over.abort(),
   };
