@@ -106,8 +106,6 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
   const stopping = running.stopping.signal;
   // Each request that waits, each response in flight listens to one of them.
   setMaxListeners(0, stopping, running.cutOff.signal);
-  // On the other core, while this one opens the port.
-  void core.engine.prepare(stopping);
   const app = createServer(running);
   const stop = (): Promise<void> => {
     stoppingSince ??= Date.now();
@@ -120,6 +118,8 @@ async function run(core: Core, keys: LicenseKeys, { signal, pulls = {} }: Gatewa
     if (isServing && settings.stopDelayMs > 0) await delay(settings.stopDelayMs);
   };
   try {
+    // On the other core, while this one opens the port.
+    void core.engine.prepare(stopping);
     const url = await listen(app, settings);
     lock.announce(url);
     core.logger.info({ url }, "the port is open");

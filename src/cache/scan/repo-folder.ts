@@ -47,7 +47,8 @@ export async function readRepoFolder(
     return code;
   }
 
-  const listed = await listFolder(root, withBlobs).catch(note);
+  const list = withBlobs ? listFolder : listServed;
+  const listed = await list(root).catch((error: unknown) => (isAbsent(error) ? null : note(error)));
   if (listed === null) return null;
   if (typeof listed === "string") return { ...nothing, faults, failure: listed };
   const entries = await Promise.all(
@@ -111,11 +112,21 @@ function isOfRevision({ place }: Entry): boolean {
   return /^snapshots\/[^/]*\//.test(place);
 }
 
-/** All entries that are no folders; null if there are no folders at all. A person may have moved revisions or blobs to another disk; no other link is followed. */
-async function listFolder(root: string, withBlobs: boolean): Promise<Dirent[] | null> {
-  const folders = withBlobs ? ["blobs", "refs", "snapshots"] : ["refs", "snapshots"];
-  const found = await Promise.all(folders.map((name) => entriesBelow(join(root, name)).catch(ignoreAbsent)));
-  if (found.every((entries) => entries === null)) return null;
+/** All entries below that are no folders. A person may have moved revisions or blobs to another disk; no other link is followed. */
+async function listFolder(root: string): Promise<Dirent[]> {
+  const entries = await entriesBelow(root);
+  const moved = entries.filter(
+    (entry) =>
+      entry.parentPath === root && entry.isSymbolicLink() && ["snapshots", "blobs", "refs"].includes(entry.name),
+  );
+  for (const { name } of moved) entries.push(...((await entriesBelow(join(root, name)).catch(ignoreAbsent)) ?? []));
+  return entries.filter((entry) => !entry.isDirectory());
+}
+
+/** Of these, what llama-server lists: a pass needs no more, and blobs are half of all entries. */
+async function listServed(root: string): Promise<Dirent[]> {
+  const below = (name: string): Promise<Dirent[] | null> => entriesBelow(join(root, name)).catch(ignoreAbsent);
+  const found = await Promise.all(["refs", "snapshots"].map(below));
   return found.flatMap((entries) => entries?.filter((entry) => !entry.isDirectory()) ?? []);
 }
 

@@ -126,6 +126,8 @@ export function createRouterList({ process, client, key }: RouterProcess, option
     refresh,
     /** Follows events, and checks its health. */
     follow: (): void => {
+      // It may have been stopped while the first list was awaited.
+      if (over.signal.aborted) return;
       void watch();
       over.signal.addEventListener(
         "abort",

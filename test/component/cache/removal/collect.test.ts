@@ -230,12 +230,16 @@ describe("collecting", () => {
     await symlink(elsewhere, join(made.repo.root, "snapshots", first));
     assert.deepEqual(await made.preview(), { goes: [], skipped: ["FolderLink"] });
 
-    const moved = await cache(t);
-    await moved.ours(second, "demo-Q8_0.gguf", now);
+    const moved = await repulled(t);
+    assert.deepEqual((await moved.preview()).goes, stale);
     const disk = await scratchFolder(t);
     await rename(join(moved.repo.root, "snapshots"), join(disk, "snapshots"));
-    await symlink(join(disk, "snapshots"), join(moved.repo.root, "snapshots"));
-    assert.deepEqual((await moved.preview()).goes, []);
+    for (const [to, from] of [
+      [join(disk, "snapshots"), join(moved.repo.root, "snapshots")],
+      [join(moved.repo.root, "blobs"), join(disk, "blobs")],
+    ] as const)
+      await symlink(to, from);
+    assert.deepEqual(await moved.preview(), { goes: [], skipped: ["FolderLink"] });
   });
 
   it("leaves a repository alone that is loaded from, pulled, locked by another program, unreadable or unknown", async (t) => {

@@ -83,6 +83,8 @@ async function demoWorld(t: TestContext) {
     await repo.link(main, "demo-Q4_0.gguf", world.next());
     await repo.main(main);
   }
+  // As a removal by another tool leaves it.
+  await mkdir(join(world.cacheDir, "models--acme--empty"));
   return { world, demo, path, bytes, blob: join(demo.root, "blobs", sha256(bytes)) };
 }
 
