@@ -126,7 +126,11 @@ async function listFolder(root: string): Promise<Dirent[]> {
 /** Of these, what llama-server lists: a pass needs no more, and blobs are half of all entries. */
 async function listServed(root: string): Promise<Dirent[]> {
   const below = (name: string): Promise<Dirent[] | null> => entriesBelow(join(root, name)).catch(ignoreAbsent);
-  const found = await Promise.all(["refs", "snapshots"].map(below));
+  const found = await Promise.all(["refs", "snapshots"].map(below)).catch(async (error: unknown) => {
+    // Where the repository itself is a link in a circle, that is what is to be repaired.
+    await stat(root);
+    throw error;
+  });
   return found.flatMap((entries) => entries?.filter((entry) => !entry.isDirectory()) ?? []);
 }
 

@@ -31,7 +31,7 @@ export interface Target {
   readonly pids: readonly number[];
 }
 
-const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
+export const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
 const chats = "/v1/chat/completions";
 const node = [process.execPath, "--max-semi-space-size=4"] as const;
 
