@@ -8,6 +8,7 @@ import { starterId } from "../../src/starter/starter-model.ts";
 import { commandLine } from "../support/command.ts";
 import { installedServer } from "../support/engine.ts";
 import { judge, quantile } from "./goals.ts";
+import { untilReady } from "./until-ready.ts";
 
 const repetitions = 10;
 const goalMs = 150;
@@ -72,11 +73,7 @@ const [node, ...serve] = commandLine(["serve"]);
 const gateway = spawn(node, serve, { env, stdio: ["ignore", "pipe", "ignore"] });
 const exited = once(gateway, "exit");
 try {
-  let output = "";
-  for await (const text of gateway.stdout.setEncoding("utf8")) {
-    output += text as string;
-    if (output.includes('"msg":"Ready')) break;
-  }
+  await untilReady(gateway.stdout);
   console.log("| | median (range), ms | |\n|---|---:|---|");
   const row = (name: string, times: readonly number[], goal: string): void => {
     const [median, least, most] = [0.5, 0, 1].map((share) => quantile(times, share).toFixed(0));

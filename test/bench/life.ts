@@ -5,14 +5,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
 import { freePort } from "../../src/engines/process/free-port.ts";
 import { starterId } from "../../src/starter/starter-model.ts";
+import { withCleanUp } from "../support/clean-up.ts";
 import { commandLine } from "../support/command.ts";
 import { installedServer } from "../support/engine.ts";
 import { processorTime, residentMegabytes } from "../support/processes.ts";
-import { script } from "./wire/targets.ts";
+import { untilReady } from "./until-ready.ts";
+import { startBare } from "./wire/targets.ts";
 
 const repetitions = 5;
 const streams = 1_000;
@@ -31,26 +31,17 @@ interface Life {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** It says so itself: a question every 2 ms took a quarter of a start, as the answers to early ones are not compiled yet. */
-async function untilReady(output: Readable): Promise<void> {
-  for await (const line of createInterface(output)) if (line.includes('"Ready. Try it."')) return;
-  throw new Error("the gateway ended before it was ready");
-}
-
 /** ms until a proxy of 60 lines listens: how fast this machine is. */
-async function startBare(): Promise<number> {
-  const began = performance.now();
-  const child = spawn(process.execPath, [script("bare"), "9"], { stdio: ["pipe", "pipe", "ignore"] });
-  const exited = once(child, "exit");
-  await once(child.stdout, "data");
-  const ms = performance.now() - began;
-  child.stdin.end();
-  await exited;
-  return ms;
+function bareStart(): Promise<number> {
+  return withCleanUp(async (t) => {
+    const began = performance.now();
+    await startBare(t, 9);
+    return performance.now() - began;
+  });
 }
 
 async function live(root: string, isLast: boolean): Promise<Life> {
-  const bareMs = await startBare();
+  const bareMs = await bareStart();
   const port = await freePort();
   const began = performance.now();
   const [node, ...args] = commandLine(["serve", "--port", String(port), "--state", join(root, "state")]);
@@ -66,7 +57,6 @@ async function live(root: string, isLast: boolean): Promise<Life> {
   const exited = once(child, "exit");
   await untilReady(child.stdout);
   const readyMs = performance.now() - began;
-  child.stdout.resume();
   await chat(port);
   const firstMs = performance.now() - began - readyMs;
   const rest = isLast ? await restOf(child.pid ?? 0, port) : undefined;

@@ -32,10 +32,10 @@ export function cleanUp(t: Ending, step: Step): void {
 }
 
 /** For what is no test: undoes what the work set up once it has ended. */
-export async function withCleanUp(work: (t: Ending) => Promise<void>): Promise<void> {
+export async function withCleanUp<T>(work: (t: Ending) => Promise<T>): Promise<T> {
   let undo = async (): Promise<void> => undefined;
   try {
-    await work({ after: (fn) => void (undo = fn) });
+    return await work({ after: (fn) => void (undo = fn) });
   } finally {
     await undo();
   }

@@ -51,8 +51,9 @@ export async function readRepoFolder(
   const listed = await list(root).catch((error: unknown) => (isAbsent(error) ? null : note(error)));
   if (listed === null) return null;
   if (typeof listed === "string") return { ...nothing, faults, failure: listed };
+  const files = listed.filter((entry) => !entry.isDirectory());
   const entries = await Promise.all(
-    listed.map(async (entry): Promise<Entry> => {
+    files.map(async (entry): Promise<Entry> => {
       const path = `${entry.parentPath}${sep}${entry.name}`;
       const place = path.slice(root.length + 1).replaceAll(sep, "/");
       const isLink = entry.isSymbolicLink();
@@ -112,26 +113,28 @@ function isOfRevision({ place }: Entry): boolean {
   return /^snapshots\/[^/]*\//.test(place);
 }
 
-/** All entries below that are no folders. A person may have moved revisions or blobs to another disk; no other link is followed. */
+/** All entries below. A person may have moved revisions or blobs to another disk; no other link is followed. */
 async function listFolder(root: string): Promise<Dirent[]> {
   const entries = await entriesBelow(root);
-  const moved = entries.filter(
-    (entry) =>
-      entry.parentPath === root && entry.isSymbolicLink() && ["snapshots", "blobs", "refs"].includes(entry.name),
-  );
-  for (const { name } of moved) entries.push(...((await entriesBelow(join(root, name)).catch(ignoreAbsent)) ?? []));
-  return entries.filter((entry) => !entry.isDirectory());
+  const moved = entries
+    .filter((entry) => entry.parentPath === root && entry.isSymbolicLink())
+    .map(({ name }) => name)
+    .filter((name) => ["snapshots", "blobs", "refs"].includes(name));
+  return [...entries, ...(await listBelow(root, moved))];
 }
 
 /** Of these, what llama-server lists: a pass needs no more, and blobs are half of all entries. */
 async function listServed(root: string): Promise<Dirent[]> {
-  const below = (name: string): Promise<Dirent[] | null> => entriesBelow(join(root, name)).catch(ignoreAbsent);
-  const found = await Promise.all(["refs", "snapshots"].map(below)).catch(async (error: unknown) => {
+  return listBelow(root, ["refs", "snapshots"]).catch(async (error: unknown) => {
     // Where the repository itself is a link in a circle, that is what is to be repaired.
     await stat(root);
     throw error;
   });
-  return found.flatMap((entries) => entries?.filter((entry) => !entry.isDirectory()) ?? []);
+}
+
+async function listBelow(root: string, names: readonly string[]): Promise<Dirent[]> {
+  const found = await Promise.all(names.map((name) => entriesBelow(join(root, name)).catch(ignoreAbsent)));
+  return found.flatMap((entries) => entries ?? []);
 }
 
 async function blobsOf(root: string, entries: readonly Entry[]): Promise<RepoBlob[]> {

@@ -31,7 +31,7 @@ export interface Target {
   readonly pids: readonly number[];
 }
 
-export const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
+const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
 const chats = "/v1/chat/completions";
 const node = [process.execPath, "--max-semi-space-size=4"] as const;
 
@@ -51,7 +51,7 @@ export async function startTargets(
   const root = await mkdtemp(join(tmpdir(), "gateway-bench-"));
   cleanUp(t, () => rm(root, { recursive: true, force: true }));
   const emulator = await started(t, program === null ? [...node, script("emulator")] : [program]);
-  const bare = await started(t, [...node, script("bare"), String(emulator.port)]);
+  const bare = await startBare(t, emulator.port);
   const engine = standIn(root, emulator.port);
   const small = await startGateway(t, join(root, "small"), { engine, env });
   const pairs: Target[] = [];
@@ -74,6 +74,10 @@ export async function startTargets(
   await pin(0, [...new Set(targets.flatMap(({ pids }) => pids))]);
   return targets;
 }
+
+/** Resolves when it listens; its one upstream is that port. */
+export const startBare = (t: Ending, modelPort: number): Promise<{ port: number; pid: number }> =>
+  started(t, [...node, script("bare"), String(modelPort)]);
 
 async function started(
   t: Ending,
